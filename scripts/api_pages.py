@@ -57,7 +57,7 @@ tok = tokenmill.train_from_iterator(["low low low", "lower newest"], vocab_size=
 counts = tokenmill.count_iterator(["low low low", "lower newest"])
 assert tokenmill.train_from_counts(counts, vocab_size=260) == tok
 """,
-        "train train_from_iterator train_from_counts train_parity Train Trained Counted TrainingEvent LanguageReport "
+        "train train_from_iterator train_from_counts train_parity Train Trained TrainingEvent LanguageReport "
         "count count_iterator count_to_folder add_up WordCounts Count CountOptions CountSummary",
     ),
     "corpora-and-token-files": Page(

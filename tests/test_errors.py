@@ -91,6 +91,10 @@ def test_wrong_types_give_our_errors(tmp_path):
         tokenmill.Tokenizer("cl100k_base")
     with pytest.raises(errors.UsageError, match=r"texts is one string; give a list of texts"):
         tokenmill.check(tok, tok, texts="he")
+    with pytest.raises(
+        errors.UsageError, match=r"library is 'x'; give what formats.encode_with_library returns, or None"
+    ):
+        tokenmill.check(tok, tok, library="x")
     for call in (tok.encode, tok.encode_ordinary, tok.encode_to_numpy, tok.count_tokens, tok.show, tok.encode_with_offsets,
                  tok.encode_with_unstable, tok.stream_encoder().feed, lambda text: tok.truncate(text, 2),
                  lambda text: tok.chunks(text, 2)):  # fmt: skip
@@ -112,6 +116,17 @@ def test_wrong_types_give_our_errors(tmp_path):
         tokenmill.inspect(tok, options={})
     with pytest.raises(errors.UsageError, match="no published encoding is known by the name 'cl100k-bas'"):
         tokenmill.get_encoding("cl100k-bas")
+
+
+def test_an_error_of_a_callback_is_passed_on(tmp_path):
+    import tokenmill
+
+    def progress(stage, done, total):
+        raise ValueError("of the caller")
+
+    (tmp_path / "a.txt").write_text("low lower")
+    with pytest.raises(ValueError, match="of the caller"):
+        tokenmill.train(str(tmp_path / "a.txt"), 258, output=str(tmp_path / "tok"), progress=progress)
 
 
 def test_a_wrong_type_names_the_argument(tmp_path):

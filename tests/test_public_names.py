@@ -15,7 +15,7 @@ import tokenmill
 
 PUBLIC = """
 AddedToken Agreement Certificate Changed Chart Clean CleanOptions CleaningReport Column Comparison Convert Converted
-Count CountOptions CountSummary Counted Difference Document Encode EncodeOptions EncodeSummary ExportLoss Extend
+Count CountOptions CountSummary Difference Document Encode EncodeOptions EncodeSummary ExportLoss Extend
 Finding Inspection InspectionOptions JobOptions Join Judgement LanguageReport Normalization Offsets Opening Origin Provenance Prune ReadOptions
 Report Skip Splitter StreamDecoder StreamEncoder Table Token TokenFile TokenView Tokenizer Train
 Trained TrainingEvent Verified Vocabulary WordCounts add_up check clean compare count count_iterator count_to_folder encode_files

@@ -67,7 +67,6 @@ from .tokenizer.offsets import Offsets as Offsets
 from .tokenizer.opening import Opening as Opening
 from .tokenizer.streams import StreamDecoder as StreamDecoder
 from .tokenizer.streams import StreamEncoder as StreamEncoder
-from .train_job import Counted as Counted
 from .train_job import Train as Train
 from .train_job import Trained as Trained
 from .train_job import train as train

@@ -26,6 +26,7 @@ import os
 import reprlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from types import FunctionType, ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
@@ -253,13 +254,13 @@ def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any],
             hint = eval(text, {}, _Names(names)) if isinstance(text, str) else text
         except Exception:  # a name that only type checkers import; the error of the function is the one to show
             continue
-        if not _fits(value, hint):
+        if not fits(value, hint):
             found = f" is {reprlib.repr(value)}, of the type {type(value).__name__}"
             raise WrongTypeError(OptionName(name), f"{found}; it must be {in_words(hint)}")
 
 
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", NoneType: "None", bytes: "bytes",
-          os.PathLike: "a path", Callable: "a function", Mapping: "a mapping", dict: "a mapping"}  # fmt: skip
+          Path: "a path", os.PathLike: "a path", Callable: "a function", Mapping: "a mapping", dict: "a mapping"}  # fmt: skip
 _PLURALS = {str: "texts", int: "whole numbers", float: "numbers", os.PathLike: "paths", tuple: "tuples"}
 
 
@@ -291,24 +292,28 @@ def in_words(hint: Any, several: bool = False) -> str:
     return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def fits(value: Any, hint: Any) -> bool:
     """Return whether a value has a type; for lists, mappings and texts also their elements. True for types that cannot be checked."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in UNIONS:
-        return any(_fits(value, each) for each in inner)
+        return any(fits(value, each) for each in inner)
     if origin is Annotated:
-        return _fits(value, inner[0])
+        return fits(value, inner[0])
+    if origin is Literal:
+        return value in inner
     if hint is None or hint is Any or not isinstance(origin or hint, type):
         return hint is not None or value is None
+    if hint is Path:
+        return isinstance(value, str | os.PathLike)
     if hint in (int, float) and not isinstance(value, bool):
         return hasattr(value, "__index__") or (hint is float and isinstance(value, float))
-    if not isinstance(value, origin or hint):
+    if not isinstance(value, origin or hint) or (isinstance(value, bool) and hint is int):
         return False
     if isinstance(value, Mapping) and len(inner) == 2:
-        return all(_fits(key, inner[0]) and _fits(each, inner[1]) for key, each in value.items())
+        return all(fits(key, inner[0]) and fits(each, inner[1]) for key, each in value.items())
     within = (
         isinstance(value, list | tuple | set | frozenset | dict | str | bytes)
         and len(inner) == 1
         and inner[0] is not Any
     )
-    return not within or all(_fits(each, inner[0]) for each in value)
+    return not within or all(fits(each, inner[0]) for each in value)

@@ -12,6 +12,7 @@ pair is merged everywhere in a pretoken, from left to right. Pretokens are lists
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import heapq
 import sys
@@ -228,29 +229,6 @@ def tokens_of(merges: list[Pair]) -> list[bytes]:
     return tokens
 
 
-USAGE = "usage: python -m tokenmill.learn [FILE] [MERGES]  (by default topics.py of the standard library, 1000)"
-
-
-def _arguments(words: list[str]) -> tuple[str, int]:
-    """The file and the number of merges; a mistake exits with one line."""
-    if words[:1] in (["-h"], ["--help"]):
-        print(USAGE)
-        sys.exit()
-    if len(words) > 2:
-        sys.exit(USAGE)
-    path = words[0] if words else str(Path(sysconfig.get_path("stdlib")) / "pydoc_data" / "topics.py")
-    merges = words[1] if len(words) > 1 else "1000"
-    if not (merges.isascii() and merges.isdigit() and int(merges)):
-        sys.exit(f"error: MERGES is {merges!r}; give a whole number from 1 on")
-    try:
-        Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        sys.exit(f"error: cannot read {path}: {error.strerror}")
-    except UnicodeDecodeError:
-        sys.exit(f"error: {path} is not UTF-8 text, which these functions read; unpack it or convert it first")
-    return path, int(merges)
-
-
 def main(words: list[str]) -> None:
     """Time each step and the kernel on the pretokens of a file, then whole trainings, of other libraries too if they are installed.
 
@@ -258,10 +236,22 @@ def main(words: list[str]) -> None:
     """
     import tokenmill
 
-    path, merges = _arguments(words)
+    parser = argparse.ArgumentParser(
+        "python -m tokenmill.learn", description="Time each step and the kernel on a file."
+    )
+    topics = Path(sysconfig.get_path("stdlib"), "pydoc_data", "topics.py")
+    parser.add_argument("FILE", nargs="?", type=Path, default=topics, help="UTF-8 text; by default topics.py of Python")
+    parser.add_argument("MERGES", nargs="?", type=int, default=1000, help="by default 1000")
+    path, merges = vars(parser.parse_args(words)).values()
+    if merges < 1:
+        parser.error(f"MERGES is {merges}; give a whole number from 1 on")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        parser.error(f"cannot read {path} as UTF-8 text: {error}")
     counts = tokenmill.count(path)
     size = 256 + merges
-    print(f"{Path(path).name}: {counts.total_bytes:,} bytes, {len(counts):,} distinct pretokens")
+    print(f"{path.name}: {counts.total_bytes:,} bytes, {len(counts):,} distinct pretokens")
 
     def kernel(pretokens: Pretokens, merges: int) -> list[Pair]:
         tok = tokenmill.train_from_counts(counts, size)
@@ -282,8 +272,7 @@ def main(words: list[str]) -> None:
         print(f"{name:16}{seconds:9.4f} s for {len(done):,} merges  {faster}".rstrip(), flush=True)
         before = seconds
 
-    text = Path(path).read_text(encoding="utf-8")
-    (pattern,) = tokenmill.Splitter("cl100k").patterns
+    (pattern,) = counts.split_patterns
 
     def rustbpe() -> None:
         import rustbpe

@@ -27,6 +27,7 @@ from .errors import (
     TokenmillError,
     UsageError,
     WrongTypeError,
+    fits,
     in_words,
     refuse_unknown,
     refuse_wrong_types,
@@ -94,13 +95,9 @@ class Field(NamedTuple):
     optional: bool
 
 
+@functools.cache
 def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
     """The options that a class or a function defines, and the classes of options that it takes, by name."""
-    return _fields_of(definition)
-
-
-@functools.cache
-def _fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
     fields: dict[str, Field | type[Options]] = {}
     for name, hint in _hints_of(definition).items():
         if isinstance(hint, type) and issubclass(hint, Options):
@@ -146,7 +143,7 @@ class Options:
             cls.__post_init__ = call  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
-        fields = fields_of(type(self))
+        fields = fields_of(type(self))  # type: ignore[arg-type]
         for field in fields.values():
             if isinstance(field, Field):
                 object.__setattr__(self, field.name, checked(field, getattr(self, field.name)))
@@ -164,10 +161,10 @@ class Options:
         """For the path that these options choose: its name, and those of the options that it does not use."""
         return iter(())
 
-    def _refuse_unused(self) -> None:
-        """Raise UsageError for an option that was given and that the chosen path does not use."""
+    def _refuse_unused(self, used: Collection[str] = ()) -> None:
+        """Raise UsageError for an option that was given and that the chosen path does not use. used: the names that the caller uses."""
         for path, names in self._unused():
-            refuse_given(self, *path, names=names)
+            refuse_given(self, *path, names={*names}.difference(used))
 
 
 def refuse_given(options: Options | None, *path: Any, names: Collection[str] | None = None, **others: Any) -> None:
@@ -226,7 +223,7 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
 
 def values_of(options: Options) -> Iterator[tuple[Field, Any]]:
     """The options with their values, those of the classes inside included."""
-    for name, field in fields_of(type(options)).items():
+    for name, field in fields_of(type(options)).items():  # type: ignore[arg-type]
         value = getattr(options, name)
         if isinstance(field, Field):
             yield field, value
@@ -244,23 +241,19 @@ def checked(field: Field, value: Any) -> Any:
         if value not in field.choices:
             raise UsageError(name, f" is {value!r}; known are {', '.join(map(str, field.choices))}")
         return value
-    if bool in field.kinds and isinstance(value, bool):
-        return value
-    if int in field.kinds and not isinstance(value, bool) and hasattr(value, "__index__"):
-        value = operator.index(value)
-        if abs(value) >= 1 << 63:
-            raise UsageError(name, " must be below 2**63")
-    elif str in field.kinds and isinstance(value, str):
-        return value
-    elif Path in field.kinds and isinstance(value, str | os.PathLike):
+    if not any(fits(value, kind) for kind in field.kinds):
+        wanted = "a share, above 0 and at most 1" if option.share else " or ".join(map(in_words, field.kinds))
+        raise UsageError(name, f" is {value!r}; it must be {wanted}")
+    if field.kinds == (Path,):
         if not os.fspath(value):
             raise UsageError(name, " is empty: name a path")
         return Path(value)
-    elif float not in field.kinds or isinstance(value, bool) or not isinstance(value, int | float):
-        wanted = " or ".join("a path" if kind is Path else in_words(kind) for kind in field.kinds)
-        if option.share:
-            wanted = "a share, above 0 and at most 1"
-        raise UsageError(name, f" is {value!r}; it must be {wanted}")
+    if isinstance(value, str | bool | os.PathLike):
+        return value
+    if int in field.kinds:
+        value = operator.index(value)
+        if abs(value) >= 1 << 63:
+            raise UsageError(name, " must be below 2**63")
     if option.share and not 0 < value <= 1:
         raise UsageError(name, f" is {value!r}; it is a share, above 0 and at most 1")
     if value != value:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
-from .jobs.outputs import named, refuse_existing, refuse_same
+from .jobs.outputs import named, refuse_existing, refuse_same, refuse_source_folder
 from .jobs.progress import Progress, drawn
 from .jobs.work import Overwrite
 from .jobs.working_folder import alone
@@ -86,10 +86,8 @@ class Train(Options, Parity):
                 super().__post_init__()
         except UsageError as error:
             if len(given) > 1 and error.args[0] == OptionName("vocab_size"):
-                several = " and ".join(map(str, given))
-                raise UsageError(
-                    *error.args, f". Commas separate sizes, here {several}; write one size without them"
-                ) from error
+                advice = f". Commas separate sizes, here {' and '.join(map(str, given))}; write one size without them"
+                raise UsageError(*error.args, advice) from error
             raise
         object.__setattr__(self, "vocab_size", sizes[-1])
         object.__setattr__(self, "sizes", sizes)
@@ -135,19 +133,13 @@ class Train(Options, Parity):
     @property
     def _languages(self) -> list[Any]:
         """The texts of the languages, for training and development."""
-        return [*by_name(self.language or ()).values(), *by_name(self.development or ()).values()]
+        return [text for texts in (self.language, self.development) for text in by_name(texts).values()]
 
     @property
     def counted_before(self) -> bool:
         """Return whether the source is word counts, or with parity each text."""
         texts = self._languages if self.parity else [self.sources]
         return self.counts is not None or (bool(texts) and all(map(_is_counts, texts)))
-
-    @property
-    def everything_read(self) -> list[Any]:
-        """The sources of every kind, by name or loaded."""
-        each = [[of] if isinstance(of, str | os.PathLike) else of for of in self._languages]
-        return [*self.sources, *self.text, *itertools.chain(*(of for of in each if isinstance(of, Sequence)))]
 
     def folders(self) -> dict[int, Path]:
         """The folder of each size, or the file for sentencepiece; none without an output."""
@@ -177,14 +169,14 @@ class Train(Options, Parity):
         elif self.superwords is not None:
             yield ("a training on text",), {"text"}
 
-    def check(self, *, also_read: Iterable[Any] = (), also_written: Collection[Path] = ()) -> None:
+    def check(self, *, also_read: Collection[Any] = (), also_written: Collection[Path] = ()) -> None:
         """Raise an error now for what would fail after hours of counting and training.
 
         also_read, also_written: sources and files of the caller, which go together with those of the job.
         """
         from .vocabulary.validation import MAX_FILE_ID, refuse_ordinary
 
-        self._refuse_unused()
+        self._refuse_unused(used=fields_of(ReadOptions) if also_read else ())
         if self.sizes[-1] > MAX_FILE_ID + 1:
             most = f"{MAX_FILE_ID + 1:,}"
             raise UsageError(
@@ -203,7 +195,11 @@ class Train(Options, Parity):
             refuse_ordinary(self.special_tokens, {bytes([byte]) for byte in range(256)})
         if self.target is not None:
             self._check_target(self.target)
-        sources, folders = [*self.everything_read, *also_read], self.folders().values()
+        texts = [[of] if isinstance(of, str | os.PathLike) else of for of in self._languages]
+        sources = [*self.sources, *self.text, *itertools.chain(*(of for of in texts if isinstance(of, Sequence)))]
+        sources, folders = [*sources, *also_read], self.folders().values()
+        if self.output is not None:
+            refuse_source_folder(sources, named(self.output))
         if also_written:
             from .formats.writing import paths_of
 
@@ -247,9 +243,19 @@ class Train(Options, Parity):
         except ConversionError as error:
             raise UsageError(f"{target} cannot run what these options train: {error}") from None
 
-    def run(self, *, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
-        """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
-        self.check()
+    def run(
+        self,
+        *,
+        progress: Progress | None = None,
+        note: Note | None = None,
+        keep_counts: bool = False,
+        also_read: Collection[Any] = (),
+    ) -> Trained:
+        """Count, train and save.
+
+        note: called with the memory that training needs. keep_counts: return the word counts too. also_read: see `check`.
+        """
+        self.check(also_read=also_read)
         with alone(self.output):
             return self._run(progress, note, keep_counts)
 
@@ -270,8 +276,8 @@ class Train(Options, Parity):
         weighted = counts.counted_bytes
         if self.normalize and not self.counted_before:  # the bytes of the text as it was before
             weighted = int(sum(part.weighted for part in counts.mixture) * counts.scale) or counts.total_bytes
-        counted = Counted(counts.documents, counts.total_bytes, len(counts), weighted, counts.mixture)
-        kept = counts if keep_counts else None
+        about: dict[str, Any] = {"documents": counts.documents, "nbytes": counts.total_bytes, "distinct": len(counts)}
+        about |= {"weighted": weighted, "mixture": counts.mixture, "counts": counts if keep_counts else None}
         if note is not None:
             note(self._memory(counts, fair, keep_counts))
         with _timed(seconds, "train"):
@@ -297,7 +303,7 @@ class Train(Options, Parity):
         with _timed(seconds, "save"):
             saved = [toks[size].save(path, **to) for size, path in self.folders().items()]
         notes = tuple(dict.fromkeys(each for notes in saved for each in notes))
-        return Trained(tok, toks, counted, seconds, n_tokens, notes, fair.languages if fair else (), kept)
+        return Trained(tok, toks, seconds, n_tokens, notes, fair.languages if fair else (), **about)
 
     def _memory(self, counts: WordCounts, fair: ParityTraining | None, keep_counts: bool) -> str:
         """The memory that training needs, and a warning if that is not free."""
@@ -368,33 +374,27 @@ class Train(Options, Parity):
 
 
 @dataclass(frozen=True)
-class Counted:
-    """The size of the counted text. weighted: its bytes times their weights. mixture: the weighted sources."""
-
-    documents: int
-    nbytes: int
-    distinct: int
-    weighted: int
-    mixture: Sequence[Part]
-
-
-@dataclass(frozen=True)
 class Trained:
     """The result of a training.
 
     tok: the tokenizer of the largest size. toks: the tokenizers by size.
     seconds: the time of each stage. n_tokens: the number of tokens of the counted text; None if it is not known.
     notes: what a saved file cannot represent. languages: the results of parity-aware BPE for each language.
-    counts: the word counts, with `keep_counts`.
+    documents, nbytes, distinct: of the counted text, and of its pretokens. weighted: its bytes times their weights.
+    mixture: the weighted sources. counts: the word counts, with `keep_counts`.
     """
 
     tok: Tokenizer
     toks: dict[int, Tokenizer]
-    counted: Counted
     seconds: dict[str, float]
     n_tokens: int | None
     notes: Sequence[str]
     languages: Sequence[LanguageReport]
+    documents: int
+    nbytes: int
+    distinct: int
+    weighted: int
+    mixture: Sequence[Part]
     counts: WordCounts | None
 
 

@@ -253,20 +253,14 @@ def test_an_example_shows_its_seam_or_its_fault_and_play_goes_by_words(open_page
 
 def test_a_training_that_runs_is_watched(open_page):
     import tokenmill
+    from tokenmill.cli.train import Events
     from tokenmill.playground.server import LiveTraining
 
-    addresses = []
-    live = LiveTraining(addresses.append)
-
-    class Watcher:
-        event = live.event
-
-        def __call__(self, stage, done, total):
-            live.stage = stage, done, total
-
+    addresses, watcher = [], Events()
+    live = LiveTraining(watcher, addresses.append)
     page = open_page(addresses[0]).raw
     page.wait_for_selector("#live h2:has-text('Starting')")
-    tok = tokenmill.train_from_iterator(["kentucky " * 9 + "kent ucky"], 262, refine=0.9, progress=Watcher())
+    tok = tokenmill.train_from_iterator(["kentucky " * 9 + "kent ucky"], 262, refine=0.9, progress=watcher)
     events = tok.events
     page.wait_for_selector(f".live-events li:first-child .number:text-is('{len(events)}')")
     removals = sum(kind == "remove" for kind, *_ in events[-12:])

@@ -185,6 +185,8 @@ def test_decoding_with_another_tokenizer_is_refused(folder, tmp_path):
     result = run("decode", tmp_path / "t.bin", "--tokenizer", tmp_path / "other")
     assert result.returncode == 1
     assert b"made with another tokenizer" in result.stderr and b"--any-tokenizer" in result.stderr
+    missing = run("decode", tmp_path / "none.bin", "--tokenizer", tmp_path / "other", "--any-tokenizer")
+    assert missing.returncode == 1 and b"none.bin: No such file" in missing.stderr
     result = run("decode", tmp_path / "t.bin", "--tokenizer", tmp_path / "other", "--any-tokenizer")
     assert result.returncode in (0, 1) and b"Traceback" not in result.stderr
 

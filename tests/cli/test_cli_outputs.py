@@ -441,6 +441,10 @@ def test_an_output_that_another_process_writes_is_refused_before_the_work(folder
             result = run(folder, *command.split(), "--force")
         assert result.exit_code == 2 and "another process is writing out" in result.stderr, command
         assert not list(folder.glob("*out*")), command
+    # A folder that is there already is locked too.
+    with alone(folder / "tok"):
+        result = run(folder, "train", "a.txt", "--vocab-size", "260", "-o", "tok", "--force")
+    assert result.exit_code == 2 and "another process is writing tok" in result.stderr
 
 
 def test_a_lock_needs_no_place_beside_a_folder_that_stays(folder):

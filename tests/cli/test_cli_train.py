@@ -249,6 +249,17 @@ def test_counts_do_not_take_a_split_pattern(corpus, tmp_path):
     assert "leave out --split" in result.stderr
 
 
+@pytest.mark.parametrize("sizes", ["300", "300,310"])
+def test_a_tokenizer_is_not_written_into_the_folder_that_is_read(sizes, corpus, tmp_path):
+    assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
+    before = sorted(os.listdir(tmp_path / "counts"))
+    for force in ([], ["--force"]):
+        result = run("train", tmp_path / "counts", "--vocab-size", sizes, "-o", tmp_path / "counts", *force)
+        assert result.returncode == 2 and "this command reads. Name another output" in result.stderr
+    result = run("extend", "gpt2", tmp_path / "counts", "--vocab-size", 50300, "-o", tmp_path / "counts")
+    assert result.returncode in (1, 2) and sorted(os.listdir(tmp_path / "counts")) == before
+
+
 def test_a_full_disk_leaves_nothing(corpus, full_disk):
     (full_disk / "filler").write_bytes(b"x" * 256_000)
     result = run("train", corpus, "--vocab-size", 280, "-o", full_disk / "tok")
@@ -391,6 +402,16 @@ def test_held_out_text_that_cannot_be_read_is_an_error_before_training(name, fro
     result = run("train", corpus, "--vocab-size", 300, "--held-out", held_out, *options, "-o", tmp_path / "tok")
     assert result.returncode in (1, 2) and message in result.stderr, result.stderr
     assert not (tmp_path / "tok").exists()
+
+
+def test_held_out_text_of_a_training_on_counts_has_its_field(corpus, tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"body": TEXT}) + "\n")
+    assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
+    arguments = ["train", tmp_path / "counts", "--vocab-size", 300, "--field", "body", "-o", tmp_path / "tok"]
+    refused = run(*arguments)
+    assert refused.returncode == 2 and "--field is not used by a training on saved word counts" in refused.stderr
+    result = run(*arguments, "--held-out", tmp_path / "a.jsonl")
+    assert result.returncode == 0 and " 3.684" in result.stdout, result.stderr
 
 
 def test_held_out_text_without_a_byte_has_no_bytes_per_token(corpus, tmp_path):

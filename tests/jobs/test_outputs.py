@@ -173,7 +173,7 @@ def test_what_another_process_wrote_meanwhile_is_not_overwritten(tmp_path):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder"]
 
 
-@pytest.mark.parametrize("name", ["", "."])
+@pytest.mark.parametrize("name", ["", ".", "a\0b"])
 def test_an_output_without_a_name_is_refused(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     with pytest.raises((UsageError, OutputError)):

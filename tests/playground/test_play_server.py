@@ -126,6 +126,8 @@ def test_only_the_loopback_interface_is_bound():
         assert (host, port) == ("127.0.0.1", server.server_port)
         with pytest.raises(UsageError, match="cannot be used"):
             playground.Server([], port)
+    with playground.Server([], 0) as server:
+        assert server.server_port not in (0, playground.DEFAULT_PORT)
 
 
 def test_an_upload_is_bounded(port, monkeypatch):

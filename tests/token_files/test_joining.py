@@ -260,3 +260,14 @@ def test_an_output_is_not_overwritten(tok, sources, tmp_path):
         tokenmill.Join(files=[path], output=tmp_path / "b.bin").run()
     tokenmill.Join(files=[path], output=tmp_path / "b.bin", overwrite=True).run()
     assert (tmp_path / "b.bin").read_bytes() == before
+
+
+def test_one_file_is_a_list_of_one(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("low lower")
+    made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "a.bin").path
+    for files in (made, str(made), iter([made])):
+        tokenmill.Join(files=files, output=tmp_path / "joined.bin", overwrite=True).run()
+        assert (tmp_path / "joined.bin").read_bytes() == made.read_bytes()
+    for wrong in (5, [5]):
+        with pytest.raises(UsageError, match=r"files is \[?5\]?, of the type (int|list); it must be a list of texts"):
+            tokenmill.Join(files=wrong, output="out")

@@ -1,5 +1,7 @@
 """Token files changed at random: they load, or are one error of tokenmill's own; never a crash or a foreign exception."""
 
+import functools
+import json
 import os
 import random
 import shutil
@@ -9,6 +11,7 @@ from token_file_examples import corpus, tokenizer
 
 import tokenmill
 from tokenmill.errors import TokenmillError
+from tokenmill.token_files.joining import Join
 from tokenmill.token_files.settings import FORMATS
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -33,6 +36,43 @@ def changed(chosen: random.Random, data: bytes) -> bytes:
         else:
             del kept[at:]
     return bytes(kept)
+
+
+def places(value, before=()):
+    """The places of all values in a value of JSON."""
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield (*before, key)
+        yield from places(value[key], (*before, key))
+
+
+@pytest.mark.parametrize("options", [{"shard_tokens": 2000}, {"part": "1/1"}])
+def test_changed_metadata(tmp_path, options):
+    """With another value in each place of the metadata, files load, are verified and joined, or that is refused."""
+    tok, (paths, _) = tokenizer(), corpus(tmp_path / "sources")
+    paths = paths[:1]
+    made = tokenmill.encode_files(tok, paths, tmp_path / "t.bin", options=tokenmill.EncodeOptions(**options)).path
+    files = sorted(tmp_path.glob("*.bin"))
+    beside = made.with_name(f"{made.name}.json")
+    whole = beside.read_text()
+    refused = 0
+    for *outer, key in places(json.loads(whole)):
+        for new in (..., None, -1, 10**9, 1.5, "x", {}):
+            values = json.loads(whole)
+            inner = functools.reduce(lambda value, name: value[name], outer, values)
+            inner[key] = new if new is not ... else None
+            if new is ...:
+                del inner[key]
+            beside.write_text(json.dumps(values))
+            for act in (
+                lambda: list(tokenmill.load_tokens(made, tok=tok)),
+                lambda: tokenmill.verify(made, tok=tok, sources=paths, num_threads=1),
+                lambda: Join(files=files, output=tmp_path / "joined", overwrite=True).run(),
+            ):
+                try:
+                    act()
+                except TokenmillError:
+                    refused += 1
+    assert refused > 200
 
 
 @pytest.mark.parametrize("format", FORMATS)

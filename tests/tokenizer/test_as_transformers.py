@@ -10,7 +10,7 @@ import pytest
 
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
-from tokenmill.errors import MissingExtraError
+from tokenmill.errors import MissingExtraError, UsageError
 from tokenmill.vocabulary import Template
 
 transformers = pytest.importorskip("transformers", minversion="5")
@@ -324,6 +324,21 @@ def test_without_transformers_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match="'transformers'"):
         small().as_transformers()
+
+
+def test_wrong_settings_are_errors_that_say_what_is_allowed():
+    for settings, message in (
+        ({"pad_token": 5}, "pad_token is 5, of the type int; it must be text, an AddedToken or None"),
+        ({"padding_side": "x"}, "padding_side is 'x', of the type str; it must be 'left' or 'right'"),
+        ({"truncation_side": 5}, "truncation_side is 5, .* 'left' or 'right'"),
+        ({"model_max_length": "x"}, "it must be a number or None"),
+        ({"model_input_names": 5}, "it must be a list of texts"),
+        ({"chat_template": 5}, "it must be text, a mapping or None"),
+        ({"extra_special_tokens": 5}, "it must be a list of texts, an AddedToken or None, a mapping or None"),
+        ({"added_tokens_decoder": 5}, "transformers does not accept the settings added_tokens_decoder"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            small().as_transformers(**settings)
 
 
 def test_datasets_and_trainer_take_it(pair, tmp_path):

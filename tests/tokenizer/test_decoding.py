@@ -1,5 +1,6 @@
 """Ids to bytes and text."""
 
+import re
 from random import Random
 
 import numpy as np
@@ -42,8 +43,15 @@ def test_errors_are_treated_as_told(tok):
     assert tok.decode(broken, "backslashreplace") == "\\xe2\\x82a"
     with pytest.raises(UnicodeDecodeError):
         tok.decode(broken, errors="strict")
-    with pytest.raises(LookupError):
-        tok.decode(broken, errors="no such handler")
+    for wrong in ("no such handler", 5, None, "a\0b"):
+        for call in (
+            lambda wrong=wrong: tok.decode(broken, wrong),
+            lambda wrong=wrong: tok.stream_decoder(errors=wrong),
+        ):
+            with pytest.raises(
+                UsageError, match=f"errors is {re.escape(repr(wrong))}; .* 'replace', 'strict' or 'ignore'"
+            ):
+                call()
 
 
 def test_every_id_alone(tok):

@@ -24,6 +24,7 @@ SPELT = {"on_skip": "skip_damaged"}  # arguments of Python whose option has anot
 SECTIONS = ("Arguments", "Required", "Options", "Training", "Superwords", "Parity", "Input", "Execution", "Output")
 COLUMN = 24  # the widest name beside which its help begins
 HELP = ("-h", "--help")
+NUMBERS: dict[Any, Callable[[str], Any]] = {(int,): whole_number, (float,): float}
 METAVARS = {int: "N", float: "X", Path: "PATH"}
 
 
@@ -55,14 +56,6 @@ def switches(field: Field) -> Iterator[tuple[str, Any]]:
 
 def is_required(field: Field) -> bool:
     return field.default is MISSING or field.option.needed
-
-
-def _convert(field: Field) -> Callable[[str], Any]:
-    if field.option.parse:
-        return field.option.parse
-    if str in field.kinds:
-        return str
-    return whole_number if int in field.kinds else float if float in field.kinds else str
 
 
 def _help_of(field: Field) -> str:
@@ -146,6 +139,8 @@ class Verb:
                 several = given  # every word up to the next option: the shell may expand a glob there
             elif sign or queue:
                 given.append(text if sign else queue.popleft())
+            else:
+                raise UsageError(OptionName(field.name), " needs a value")
         for field in self._arguments:
             end = len(arguments) if field.many else 1
             texts[field.name], arguments = arguments[:end], arguments[end:]
@@ -239,7 +234,7 @@ class Verb:
 
 def _value(field: Field, given: Sequence[str]) -> Any:
     """The value of the words given for an option: of several the last, if it takes one."""
-    convert = _convert(field)
+    convert = field.option.parse or NUMBERS.get(field.kinds, str)
     try:
         return [convert(each) for each in given] if field.many else checked(field, convert(given[-1]))
     except UsageError as error:

@@ -89,8 +89,8 @@ def decode(
         if source is not None and is_token_file(source):
             documents = load_tokens(source, tok=tok, any_tokenizer=any_tokenizer, dtype=dtype)
         else:
-            refuse_given(None, "decoding lines of ids", dtype=dtype, any_tokenizer=any_tokenizer)
             lines = open_files.enter_context(_opened(source))
+            refuse_given(None, "decoding lines of ids", dtype=dtype, any_tokenizer=any_tokenizer)
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))
         out = open_files.enter_context(atomic_file(output, overwrite=overwrite)) if output else sys.stdout.buffer
         for number, ids in enumerate(documents):

@@ -6,6 +6,7 @@ import contextlib
 import math
 import sys
 import threading
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,6 @@ from . import _commands as opt
 from ._console import progress_bar, report, say, say_events, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
-    from ..playground.server import LiveTraining
     from ..training.loops import TrainingEvent
     from ..training.parity import LanguageReport
 
@@ -58,29 +58,29 @@ def train(
         EvaluationText(held_out, read=job.read).read_fronts()
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
-    live = None
+    events, live = Events(), None
     if watch:
         from ..playground.server import LiveTraining
         from .play import announce
 
-        live = LiveTraining(lambda address: announce(address, what="The training is"))
-    events = _Events(live)
+        live = LiveTraining(events, lambda address: announce(address, what="The training is"))
     log_file = contextlib.nullcontext() if log is None else atomic_file(log, "w", overwrite=job.overwrite)
     with progress_bar(events if verbosity.verbose else None) as events.bar, log_file as events.file:
         if events.file is not None:
             events.file.write("rank\tleft\tright\ttoken\tcount\tios\n")
         progress = events if verbosity.verbose or log is not None or watch else events.bar
-        result = job.run(progress=progress, note=say, keep_counts=compares or not _is_plain(job))
-    tok, counted = result.tok, result.counted
+        keep_counts = compares or not _is_plain(job)
+        result = job.run(progress=progress, note=say, keep_counts=keep_counts, also_read=held_out)
+    tok = result.tok
     for note in result.notes:
         say(f"note: {note}")
     say_events(tok)
     vocabulary = tok.vocabulary
     rows: dict[str, Any] = {
         "tokenizer": str(job.output),
-        "documents": counted.documents,
-        "bytes": counted.nbytes,
-        "distinct_pretokens": counted.distinct,
+        "documents": result.documents,
+        "bytes": result.nbytes,
+        "distinct_pretokens": result.distinct,
         "ids": tok.n_vocab,
         "special_tokens": len(vocabulary.special_tokens),
         "removed_tokens": len(vocabulary.removed),
@@ -88,10 +88,10 @@ def train(
         "seconds": {stage: round(seconds, 3) for stage, seconds in result.seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
-    if counted.mixture:
+    if result.mixture:
         from ..counting.weights import shares
 
-        rows |= shares_row(shares(counted.mixture), json)
+        rows |= shares_row(shares(result.mixture), json)
     tables: dict[str, Any] = {}
     if compares and result.counts is not None:
         try:
@@ -113,30 +113,29 @@ def train(
             threading.Event().wait()
 
 
-class _Events:
-    """A progress callback that passes on the merges and removals of training: to a file, to a page, and for --verbose to stderr.
+class Events:
+    """A progress callback that gets the merges and removals of training: for a file, for a page, and for --verbose on stderr.
 
     rich draws it as the latest of them below the bars, with their counts, on a logarithmic scale. Without bars it prints each.
+    counts: of the pairs that were merged.
     """
 
-    ROWS, WIDTH = 10, 24
+    ROWS, WIDTH = 12, 24
 
-    def __init__(self, live: LiveTraining | None) -> None:
-        self.live = live
+    def __init__(self) -> None:
         self.bar: Progress | None = None
         self.file: IO[str] | None = None
+        self.stage: tuple[str, int, int | None] = ("Starting", 0, None)
         self.latest: deque[TrainingEvent] = deque(maxlen=self.ROWS)
-        self.merges = self.removals = self.first = self.last = 0
+        self.counts = array("Q")
+        self.removals = 0
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if self.live is not None:
-            self.live.stage = stage, done, total
+        self.stage = stage, done, total
         if self.bar is not None:
             self.bar(stage, done, total)
 
     def event(self, event: TrainingEvent) -> None:
-        if self.live is not None:
-            self.live.event(event)
         if self.file is not None:
             ios, count = "" if event.ios is None else f"{event.ios:.4f}", "" if event.count is None else event.count
             print(event.rank, *_spelt(event), count, ios, sep="\t", file=self.file)
@@ -146,24 +145,28 @@ class _Events:
         if event.count is None:
             self.removals += 1
         else:
-            self.merges += 1
-            self.first, self.last = self.first or event.count, event.count
+            self.counts.append(event.count)
 
     def __rich__(self) -> Any:
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
+        if not self.counts:
+            return Text("")
+        first, last = self.counts[0], self.counts[-1]
         removals = f" and {plural(self.removals, 'removal')}" if self.removals else ""
-        title = f"{plural(self.merges, 'merge')}{removals}; the best pair occurs {self.last:,} times ({self.first:,} at first)"
+        title = (
+            f"{plural(len(self.counts), 'merge')}{removals}; the best pair occurs {last:,} times ({first:,} at first)"
+        )
         table = Table(box=None, show_header=False)
         for justify in ("right", "left", "right", "left"):
             table.add_column(justify=justify, overflow="ellipsis", no_wrap=True)
         for event in list(self.latest):
             count = event.count or 0
-            bar = "━" * round(self.WIDTH * math.log1p(count) / math.log1p(max(self.first, count, 1)))
+            bar = "━" * round(self.WIDTH * math.log1p(count) / math.log1p(max(first, count, 1)))
             table.add_row(str(event.rank), Text(_in_words(event)), f"{count:,}" if count else "", bar)
-        return Group(Text(title if self.merges else ""), table)
+        return Group(Text(title), table)
 
 
 def _spelt(event: TrainingEvent) -> list[str]:
@@ -199,7 +202,7 @@ def _bytes_per_token(job: Train, result: Trained) -> float | None:
         from ..quality.metrics import measure_usage
 
         n_tokens = measure_usage(result.tok, counts).tokens
-    return round(result.counted.weighted / n_tokens, 4) if n_tokens else None
+    return round(result.weighted / n_tokens, 4) if n_tokens else None
 
 
 def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any, as_json: bool) -> dict[str, Any]:

@@ -270,6 +270,13 @@ def refuse_source(sources: Iterable[Any], *outputs: StrPath) -> None:
                         raise UsageError(f"{path} {what} this command reads. Name another output.")
 
 
+def refuse_source_folder(sources: Iterable[Any], output: StrPath) -> None:
+    """Raise a UsageError if an output is a folder that a command reads, also if no file in it would be replaced."""
+    whole = os.path.realpath(output)
+    named = (source for source in sources if isinstance(source, str | os.PathLike))
+    refuse_source((source for source in named if os.path.realpath(source) == whole), output)
+
+
 def refuse_same(*outputs: StrPath) -> None:
     """Raise a UsageError if two outputs of a command are one file or folder, by whatever name. Both may go to one device."""
     seen: set[str] = set()
@@ -281,9 +288,13 @@ def refuse_same(*outputs: StrPath) -> None:
 
 
 def named(path: StrPath) -> Path:
-    """The path of an output. UsageError for an empty name, which would be that of the current folder, and for -."""
+    """The path of an output. UsageError for an empty name, which would be that of the current folder, for -, and for NUL."""
     if not os.fspath(path):
         raise UsageError("the name of the output is empty. Name a file or a folder.")
     if os.fspath(path) == STDIN:
         raise UsageError("the name of the output is -. Name a file or a folder; standard output is /dev/stdout.")
+    if "\0" in os.fsdecode(path):
+        raise UsageError(
+            f"the name of the output is {os.fspath(path)!r}. A name of a file or a folder has no NUL character."
+        )
     return Path(path)

@@ -136,9 +136,11 @@ def alone(output: StrPath | None) -> Iterator[None]:
     """
     with contextlib.ExitStack() as lock:
         if output is not None and not is_device(output):
-            path = Path(output)
-            with contextlib.suppress(*[OutputError, ValueError] if path.is_dir() else ()):
-                lock.enter_context(_locked(path_beside(path), path))
+            # The absolute path of the root of a disk has no name, and nothing is beside it.
+            path = Path(output).absolute()
+            with contextlib.suppress(*[OutputError] if path.is_dir() else ()):
+                if path.name:
+                    lock.enter_context(_locked(path_beside(path), Path(output)))
         yield
 
 

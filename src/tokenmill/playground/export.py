@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..jobs.outputs import atomic_files, atomic_folder, make_folder, open_output, refuse_existing, refuse_folder
 from .pack import Shown, pack, split_tables
-from .server import catalog, page_files
+from .server import page_files, site_files
 
 _MARK = '"made_by":"tokenmill play"'
 
@@ -36,11 +36,8 @@ def export(tokenizers: Sequence[Shown], folder: str | os.PathLike[str], *, overw
         return {target.name: len(page)}
     is_own = partial(_is_own, target)
     refuse_folder(folder, is_own, overwrite=overwrite)
-    files = page_files() | {f"packs/{i}.tmpack": packed for i, (_, packed) in enumerate(packs)}
-    files["packs/splits.tmpack"] = splits[1]
-    listing = {"made_by": "tokenmill play", **catalog([name for name, _ in packs])}
-    listing["splits"] = {"names": splits[0], "source": "packs/splits.tmpack"}
-    files["catalog.json"] = json.dumps(listing, ensure_ascii=False, separators=(",", ":")).encode()
+    tables = {"names": splits[0], "source": "packs/splits.tmpack"}
+    files = {**site_files(packs, made_by="tokenmill play", splits=tables), "packs/splits.tmpack": splits[1]}
     with atomic_folder(folder, is_own, overwrite=overwrite) as beside:
         make_folder(beside / "packs")
         for name, content in files.items():

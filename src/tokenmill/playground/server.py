@@ -14,14 +14,12 @@ import re
 import sys
 import tempfile
 import threading
-from array import array
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from ..errors import ConversionError, TokenmillError, UsageError, printable
@@ -30,22 +28,18 @@ from ..split.patterns import PATTERNS
 from ..vocabulary import Vocabulary
 from .pack import Shown, pack
 
-if TYPE_CHECKING:
-    from ..training.loops import TrainingEvent
-
 STATIC = Path(__file__).parent / "static"
 STARTER = Path(__file__).parent / "starter.tiktoken"
 DEFAULT_PORT = 8765
 MOST_BYTES = 64 << 20  # of an upload; the largest published tokenizer.json has about 30 MB
 MOST_FILES = 16
-LATEST = 12  # events that the page lists
 _MOST_HEAD = 64 << 10
 _BINARY = "application/octet-stream"
 _JSON = "application/json"
 _POSTED = ("/open", "/open-path")
 _KINDS = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
+    ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".json": _JSON, ".tmpack": _BINARY,
 }  # fmt: skip
 
 # The page may only load its own files. index.html holds the same policy for static hosts.
@@ -77,9 +71,12 @@ def starter() -> tuple[str, Vocabulary]:
     return STARTER.stem, read(STARTER, "cl100k")
 
 
-def catalog(names: Sequence[str]) -> dict[str, Any]:
-    """The list of tokenizers, which the page reads first."""
-    return {"version": 1, "tokenizers": [{"name": name, "pack": f"packs/{i}.tmpack"} for i, name in enumerate(names)]}
+def site_files(packs: Sequence[tuple[str, bytes]], **catalog: Any) -> dict[str, bytes]:
+    """The files of a site with packed tokenizers, by name: those of the page, and the catalog, which the page reads first."""
+    listed = [{"name": name, "pack": f"packs/{i}.tmpack"} for i, (name, _) in enumerate(packs)]
+    files = page_files() | {each["pack"]: packed for each, (_, packed) in zip(listed, packs, strict=True)}
+    catalog = {**catalog, "version": 1, "tokenizers": listed}
+    return {**files, "catalog.json": json.dumps(catalog, ensure_ascii=False, separators=(",", ":")).encode()}
 
 
 class Server(ThreadingHTTPServer):
@@ -101,7 +98,7 @@ class Server(ThreadingHTTPServer):
         live: LiveTraining | None = None,
     ) -> None:
         try:
-            super().__init__(("127.0.0.1", port or DEFAULT_PORT), _Handler)
+            super().__init__(("127.0.0.1", DEFAULT_PORT if port is None else port), _Handler)
         except OSError as error:
             if port:
                 message = f"port {port} cannot be used: {error.strerror}. Choose another port, or leave it out."
@@ -111,11 +108,9 @@ class Server(ThreadingHTTPServer):
         self.hosts = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
         limits = {"bytes": MOST_BYTES, "files": MOST_FILES, "paths": allow_paths, "splits": list(PATTERNS)}
-        listing = {**catalog([name for name, _ in tokenizers]), "opens": limits, "live": live is not None}
-        self.files = {f"/{name}": (_KINDS[Path(name).suffix], content) for name, content in page_files().items()}
+        files = site_files(tokenizers, opens=limits, live=live is not None)
+        self.files = {f"/{name}": (_KINDS[Path(name).suffix], content) for name, content in files.items()}
         self.files["/"] = self.files["/index.html"]
-        self.files["/catalog.json"] = (_JSON, json.dumps(listing).encode())
-        self.files |= {f"/packs/{i}.tmpack": (_BINARY, packed) for i, (_, packed) in enumerate(tokenizers)}
         self.one_at_a_time = threading.Lock()  # ten dropped files must not take ten times the memory
 
     def server_bind(self) -> None:
@@ -313,41 +308,31 @@ def serve(
 class LiveTraining:
     """A local server with the page, and what the page asks for again and again while a training runs: see `state`.
 
+    events: the `Events` that the training calls (cli/train.py).
     ready: called with the address of the view that shows the training.
     """
 
-    def __init__(self, ready: Callable[[str], None]) -> None:
-        self.latest: deque[TrainingEvent] = deque(maxlen=LATEST)
-        self.counts = array("Q")  # of the pairs that were merged
-        self.removals = 0
-        self.stage: tuple[str, int, int | None] = ("Starting", 0, None)
-        self.over = False
+    def __init__(self, events: Any, ready: Callable[[str], None]) -> None:
+        self.events, self.over = events, False
         self.tokenizer: dict[str, str] | None = None
         self.server = Server([(STARTER.stem, pack(*starter()))], live=self)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         ready(f"http://127.0.0.1:{self.server.server_port}/#view=training")
 
-    def event(self, event: TrainingEvent) -> None:
-        self.latest.append(event)
-        if event.count is None:
-            self.removals += 1
-        else:
-            self.counts.append(event.count)
-
     def state(self, first: int) -> dict[str, Any]:
         """The state as JSON, with the counts of the merges from the one with the number `first` on."""
-        stage, done, total = self.stage
+        stage, done, total = self.events.stage
         return {
             "stage": stage,
             "done": done,
             "total": total,
             "over": self.over,
-            "removals": self.removals,
-            "counts": self.counts[first:].tolist(),
+            "removals": self.events.removals,
+            "counts": self.events.counts[first:].tolist(),
             "tokenizer": self.tokenizer,
             "latest": [
                 {name: value.hex() if isinstance(value, bytes) else value for name, value in asdict(event).items()}
-                for event in list(self.latest)
+                for event in list(self.events.latest)
             ],
         }
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING
 from ..errors import InputError, OptionName, UsageError, reason_of
-from ..jobs.outputs import refuse_existing
+from ..jobs.outputs import named, refuse_existing, refuse_source_folder
 from ..jobs.work import Overwrite, Threads
 from ..jobs.working_folder import alone
 from ..options import Argument, Option, Options, fields_of
@@ -73,6 +73,7 @@ class Change(Options):
 
         self._refuse_unused()
         sources = [*files_read(self.tokenizer), *self.sources, *also_read]
+        refuse_source_folder(self.sources, named(self.output))
         check_output(self.output, overwrite=self.overwrite, sources=sources)
         refuse_existing(*self._side_files(), overwrite=self.overwrite, sources=sources)
 

@@ -151,6 +151,11 @@ def check(
         raise UsageError(f"fuzz is {fuzz!r}; give the number of texts to generate, 0 or more")
     if isinstance(texts, str):
         raise UsageError("texts is one string; give a list of texts, such as [text]")
+    if library is not None:
+        from ..formats.libraries import LibraryEncoder
+
+        if not isinstance(library, LibraryEncoder):
+            raise UsageError(f"library is {library!r}; give what formats.encode_with_library returns, or None")
     trial = _Trial(tokenizer, other, library, num_threads)
     proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import FormatError
-from .formats import MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES, mapped
+from .formats import MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES, mapped, read_errors
 
 
 class Bounds(NamedTuple):
@@ -31,12 +31,8 @@ class Bounds(NamedTuple):
 
 def read_megatron(path: Path) -> Bounds:
     """A Megatron index, whose documents consist of sequences. FormatError too if these are not contiguous in the .bin."""
-    try:
-        size = path.stat().st_size
-        with open(path, "rb") as file:
-            head = file.read(MEGATRON.size)
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+    with read_errors(path), open(path, "rb") as file:
+        size, head = path.stat().st_size, file.read(MEGATRON.size)
     if len(head) < MEGATRON.size or not head.startswith(MEGATRON_MAGIC):
         raise FormatError(f"{path}: not a Megatron index: it does not start with MMIDIDX")
     _, version, code, n, m = MEGATRON.unpack(head)
@@ -106,12 +102,10 @@ def read_spans(path: Path) -> Bounds:
 
 def read_ends(path: Path) -> Bounds:
     """datatrove's OUT.ds.index."""
-    try:
+    summary = path.with_suffix(".metadata")
+    with read_errors(path):
         size = path.stat().st_size
-        summary = path.with_suffix(".metadata")
         width = summary.read_bytes().partition(b"\n")[0].rpartition(b"|")[2] if summary.exists() else b""
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
     if size % 8:
         raise FormatError(f"{path}: {size:,} bytes are not a whole number of 64-bit offsets. Was the file cut off?")
     offsets = np.zeros(size // 8 + 1, np.int64)

@@ -64,7 +64,7 @@ def encode_files(
     >>> encode_files(tok, "corpus/*.txt", "train.bin").tokens
     18211734
     """
-    options, job = options or EncodeOptions(), JobOptions.of(job, num_threads)
+    start, options, job = time.perf_counter(), options or EncodeOptions(), JobOptions.of(job, num_threads)
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
     inputs = find_sources(sources, on_skip)
@@ -117,7 +117,8 @@ def encode_files(
     files = len(paths) if options.shard_tokens else 0
     totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped, counts.dropped
     around = sum(id is not None for id in (settings.begin_of_text, settings.end_of_text))
-    return EncodeSummary(paths[0], settings.dtype, *totals, resumed_bytes, files, separators=around * counts.documents)
+    seconds, separators = time.perf_counter() - start, around * counts.documents
+    return EncodeSummary(paths[0], settings.dtype, *totals, resumed_bytes, files, seconds, separators)
 
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:

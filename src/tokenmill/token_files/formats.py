@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import shutil
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..errors import OptionName, UsageError
+from ..errors import FormatError, OptionName, UsageError, reason_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,6 +91,15 @@ def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> 
         return
     for first in range(0, sequences + 1, BLOCK):
         file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8").tobytes())
+
+
+@contextmanager
+def read_errors(path: Path) -> Iterator[None]:
+    """Turn an OSError raised while reading `path` into a FormatError."""
+    try:
+        yield
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {reason_of(error)}") from error
 
 
 def mapped(path: Path, dtype: Any, length: int, offset: int = 0) -> np.ndarray:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import sys
-import time
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
 
@@ -77,7 +76,7 @@ class Encode(Options):
         if self.output is not None:
             path = output_path(self.output, self.chosen_format, self.options.part_number)
             refuse_source(files_read(self.tokenizer), path, metadata_path(path))
-        tok, start = self.opening.load(self.tokenizer), time.perf_counter()
+        tok = self.opening.load(self.tokenizer)
         if self.chosen_format == "text":
             self._write_lines(tok, on_skip, out or sys.stdout)
             return None
@@ -85,10 +84,9 @@ class Encode(Options):
 
         output, format, options = self.output or "", self.chosen_format, self.options
         skip = on_skip if options.read.skip_damaged else None
-        summary = encode_files(
+        return encode_files(
             tok, self.sources, output, format=format, options=options, on_skip=skip, job=self.job, progress=progress
         )
-        return replace(summary, seconds=time.perf_counter() - start)
 
     def _write_lines(self, tok: Tokenizer, on_skip: OnSkip | None, out: TextIO) -> None:
         """Write a line of ids for each document, to the output or else to `out`."""

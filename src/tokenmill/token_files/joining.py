@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import FormatError, OptionName, UsageError
+from ..errors import FormatError, OptionName, UsageError, refuse_wrong_types
 from ..jobs.in_order import map_in_order
 from ..jobs.outputs import open_output, sync
 from ..jobs.progress import Meter, Progress
@@ -59,6 +59,9 @@ class Join(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        files = [self.files] if isinstance(self.files, str | Path) else list(self.files)
+        refuse_wrong_types({"files": files}, {"files": Sequence[str | Path]}, {})
+        object.__setattr__(self, "files", files)
         EncodeOptions(shard_tokens=self.shard_tokens, val_shard=self.val_shard)  # which checks them
 
     def run(self, *, progress: Progress | None = None) -> EncodeSummary:

@@ -18,7 +18,7 @@ from ..errors import FormatError, OptionName, UsageError, plural, require, sugge
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
 from .bounds import READERS, Bounds, read_npy
-from .formats import AHEAD, BLOCK, FORMATS, mapped
+from .formats import AHEAD, BLOCK, FORMATS, mapped, read_errors
 from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
@@ -290,11 +290,8 @@ def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bo
 
 def _format(path: Path) -> tuple[str, str | None]:
     """The format of a file without metadata, and the type of its ids if the first bytes say it."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(8)
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+    with read_errors(path), open(path, "rb") as file:
+        head = file.read(8)
     for name, format in FORMATS.items():
         for dtype, magic in format.magic.items():
             if head.startswith(magic):

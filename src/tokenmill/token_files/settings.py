@@ -12,13 +12,13 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ..errors import FormatError, OptionName, UsageError
+from ..errors import FormatError, OptionName, UsageError, refuse_wrong_types
 from ..formats.merges_txt import TOKEN_ROLES
 from ..jobs.outputs import is_device, named
 from ..jobs.work import OUTPUT
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
-from .formats import FORMAT_OF, FORMATS, TokenFileFormat
+from .formats import FORMAT_OF, FORMATS, TokenFileFormat, read_errors
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 COPY = 1 << 20  # bytes to read at a time: they stay in the cache until they are written
 VERSION = 1
 MOST_PARTS = 100_000
+MOST_SHARDS = 1_000_000  # whose numbers have six digits
 KIND = "tokenmill token file"
 Row = list[Any]  # [bytes, SHA-256] of a block, as JSON has it
+SHARD = ("number", "of", "first_document", "ids_before")  # of a numbered file
 ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
 # fmt: off
 IdType = Annotated[Literal["uint16", "uint32"] | None, Option("uint16 or uint32, for a .bin without metadata.")]
@@ -216,8 +218,10 @@ class Metadata:
     @classmethod
     def load(cls, path: Path) -> Metadata:
         """Read the JSON at `path`. Raises FormatError if it is not the metadata of a token file, or has another version."""
+        with read_errors(path):
+            data = path.read_bytes()
         try:
-            values = json.loads(path.read_bytes())
+            values = json.loads(data)
             if not isinstance(values, dict) or values.pop("kind", None) != KIND:
                 raise FormatError(f"{path}: this is not the metadata of a token file")
             version = values.pop("version", None)
@@ -228,22 +232,29 @@ class Metadata:
             if version != VERSION:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
             loaded = cls(**values)
-            counts = [loaded.documents, loaded.tokens, loaded.text_bytes or 0, loaded.n_vocab]
-            counts += [id for id in (loaded.begin_of_text, loaded.end_of_text) if id is not None]
-            for numbers in (loaded.files, loaded.shard or {}, loaded.part or {}):
-                counts += numbers.values()
-            if not all(type(count) is int and count >= 0 for count in counts):
-                raise FormatError(f"{path}: a count or an id is not a whole number")
-            for size, digest in (*loaded.hashes["ids"], *loaded.hashes["lengths"]):
-                if type(size) is not int or size < 1 or type(digest) is not str:
-                    raise FormatError(f"{path}: {size!r} and {digest!r} are not the bytes of a block and its hash")
-            if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
-                raise FormatError(f"{path}: the format {loaded.format!r} of {loaded.dtype!r} is not known")
-        except OSError as error:
-            raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+            loaded._refuse_impossible()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise FormatError(f"{path}: damaged metadata ({error})") from error
         return loaded
+
+    def _refuse_impossible(self) -> None:
+        """Raise ValueError, TypeError or KeyError for values that no token file has."""
+        refuse_wrong_types(vars(self), type(self).__annotations__, globals())
+        part, shard = self.part or {"number": 1, "of": 1}, self.shard or dict.fromkeys(SHARD, 0)
+        counts = [self.documents, self.tokens, self.text_bytes, self.n_vocab, self.begin_of_text, self.end_of_text]
+        counts += [*self.files.values(), *part.values(), *shard.values(), self.sources["number"], self.sources["bytes"]]
+        for size, digest in chain(*self.hashes.values()):
+            if type(size) is not int or size < 1 or type(digest) is not str:
+                raise ValueError(f"{size!r} and {digest!r} are not the bytes of a block and its hash")
+        if (
+            min(count for count in counts if count is not None) < 0
+            or not (part.keys() == {"number", "of"} and 1 <= part["number"] <= part["of"] <= MOST_PARTS)
+            or not (shard.keys() == {*SHARD} and shard["of"] <= MOST_SHARDS and "hash" in self.sources)
+            or not self.hashes.keys() == {"ids", "lengths"}
+        ):
+            raise ValueError("its values are not those of a token file")
+        if self.format not in FORMATS or self.dtype not in ("uint16", "uint32"):
+            raise ValueError(f"the format {self.format!r} of {self.dtype!r} is not known")
 
 
 def dtype_for(n_vocab: int, format: str = "bin") -> str:
@@ -304,25 +315,25 @@ def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, in
     """
     path, known = named(output), FORMATS.get(format)
     suffix = known.suffix if known else ""
-    if part is not None:
-        whole = output_path(output, format)
-        end = whole.suffix if whole.suffix in FORMAT_OF else ""
-        name = f"{whole.name.removesuffix(end)}-{part[0]:05}-of-{part[1]:05}{end}"
-        return whole if is_device(whole) else whole.with_name(name)
     if os.fspath(output).endswith((os.sep, "/")) or path.is_dir():
         if known is None:
             raise UsageError(
                 f"{path} is a folder, and lines of ids go to one file. Name a file in it, or the format of token files: ",
                 OptionName("format", ...),
             )
-        return path / f"train{suffix}"
-    if is_device(path) or (suffix and path.name.endswith(suffix)):
+        path = path / f"train{suffix}"
+    elif is_device(path):
         return path
-    if format == "megatron" and path.suffix == ".idx":
-        return path.with_suffix(suffix)
-    if path.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
-        raise UsageError(f"{path} has the suffix of another format than {format}. Name the output NAME{suffix}")
-    return path.with_name(path.name + suffix) if known and known.fixed else path
+    elif format == "megatron" and path.suffix == ".idx":
+        path = path.with_suffix(suffix)
+    elif not (suffix and path.name.endswith(suffix)):
+        if path.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
+            raise UsageError(f"{path} has the suffix of another format than {format}. Name the output NAME{suffix}")
+        path = path.with_name(path.name + suffix * (known is not None and known.fixed))
+    if part is not None:
+        end = path.suffix if path.suffix in FORMAT_OF else ""
+        path = path.with_name(f"{path.name.removesuffix(end)}-{part[0]:05}-of-{part[1]:05}{end}")
+    return path
 
 
 def shard_path(path: Path, format: str, number: int, val: bool) -> Path:

@@ -161,10 +161,13 @@ def _check_sources(
             f"{tokens.path}: only a whole token file or a part with its metadata can be compared with its sources, not "
             "numbered files, Parquet, and files that were joined from different ones"
         )
-    options = dict(metadata.options)
-    special, read = options.pop("special"), ReadOptions(**options)
-    separators = metadata.begin_of_text, metadata.end_of_text
-    settings = Settings(metadata.format, metadata.dtype, *separators, EncodeOptions(special=special, read=read))
+    read_as = dict(metadata.options)
+    try:
+        options = EncodeOptions(special=read_as.pop("special"), read=ReadOptions(**read_as))
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{metadata_path(tokens.path)}: damaged metadata: its options ({error})") from error
+    read, separators = options.read, (metadata.begin_of_text, metadata.end_of_text)
+    settings = Settings(metadata.format, metadata.dtype, *separators, options)
     on_skip = ignore_skip if read.skip_damaged else None  # what was left out before is left out again
     files = find_sources(sources, on_skip)
     if metadata.part:

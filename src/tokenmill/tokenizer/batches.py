@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gc
 import itertools
@@ -9,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import WrongTypeError
+from ..errors import UsageError, WrongTypeError
 from ..kernels.machine import threads_for
 from .encoding._batch_cy import Batch
 from .special import Plan
@@ -47,6 +48,16 @@ def map_batch(function: Callable[[Item], Result], items: Iterable[Item], num_thr
             return list(itertools.chain.from_iterable(chunk.result() for chunk in chunks))
         finally:
             stopped = True
+
+
+def refuse_unknown_handler(errors: Any) -> None:
+    """Raise UsageError unless `errors` is the name of an error handler of bytes.decode."""
+    try:
+        codecs.lookup_error(errors)
+    except (TypeError, ValueError, LookupError):
+        raise UsageError(
+            f"errors is {errors!r}; it must be the name of an error handler, such as 'replace', 'strict' or 'ignore'"
+        ) from None
 
 
 def decode_batch(decode: Callable[[Item], Result], batch: Iterable[Item], num_threads: int | None) -> list[Result]:

@@ -255,10 +255,9 @@ class Tokenizer:
         skip_special_tokens: leave out the special tokens, such as <|endoftext|>. Those of a tokenizer.model are left out in any
             case, and its unknown token is " ⁇ ", as in sentencepiece.
         """
-        if unknown:
+        if unknown or errors != "replace":
             refuse_unknown("decode", unknown, ["ids", "errors", "skip_special_tokens"])
-        if not isinstance(errors, str):
-            raise UsageError(f"errors is {errors!r}; it must be text, such as 'replace'")
+            batches.refuse_unknown_handler(errors)
         if skip_special_tokens:
             ids = self._core.without_special(ids)
         return self._core.decode(ids, errors)
@@ -300,6 +299,7 @@ class Tokenizer:
 
     def stream_decoder(self, *, errors: str = "replace", skip_special_tokens: bool = False) -> StreamDecoder:
         """A decoder that accepts ids as they arrive and returns only whole characters; options as for `decode`."""
+        batches.refuse_unknown_handler(errors)
         return self._core.stream_decoder(errors, self._core.special_ids if skip_special_tokens else frozenset())
 
     @property
@@ -466,9 +466,9 @@ class Tokenizer:
         tensor([[  310, 32768], [  310,   402]])
         """
         require("transformers", "transformers", "as_transformers")
-        from .transformers_tokenizer import TransformersTokenizer
+        from .transformers_tokenizer import with_settings
 
-        return TransformersTokenizer(self._core, **settings)
+        return with_settings(self._core, settings)
 
     def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that returns the same ids; options as for `to_tiktoken`."""

@@ -12,11 +12,11 @@ from __future__ import annotations
 import inspect
 import json
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from shutil import copyfile
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from tokenizers import AddedToken as RustAddedToken
@@ -24,7 +24,7 @@ from transformers import BatchEncoding, PreTrainedTokenizerBase, PreTrainedToken
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils import PaddingStrategy, TensorType
 
-from ..errors import UnknownTokenError, UsageError
+from ..errors import FAILURES, TokenmillError, UnknownTokenError, UsageError, refuse_wrong_types
 from ..formats import read, to_hf, write
 from ..formats.huggingface import parse_tokenizer_json
 from ..formats.merges_txt import roles_of
@@ -41,6 +41,38 @@ _FLAGS = AddedToken._fields[2:]
 _MADE = ("rust", "spaces")  # of the vocabulary on first use. Pickles and the hashes of datasets leave them out
 _PARAMETERS = inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters
 _OPTIONS = {name: each.default for name, each in _PARAMETERS.items() if each.default is not each.empty}
+
+
+# The types of settings. Others are kept as they are, for code that looks for them.
+_TOKEN = str | RustAddedToken | None
+_SIDE = Literal["left", "right"]
+_SETTINGS: dict[str, Any] = {
+    **dict.fromkeys(PreTrainedTokenizerFast.SPECIAL_TOKENS_ATTRIBUTES, _TOKEN),
+    "padding_side": _SIDE,
+    "truncation_side": _SIDE,
+    "model_max_length": float | None,
+    "chat_template": str | Mapping[str, str] | None,
+    "extra_special_tokens": Sequence[_TOKEN] | Mapping[str, _TOKEN] | None,
+    "model_input_names": Sequence[str],
+    "clean_up_tokenization_spaces": bool | None,
+    "split_special_tokens": bool,
+    "add_bos_token": bool | None,
+    "add_eos_token": bool | None,
+}
+
+
+def with_settings(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
+    """The tokenizer of a core. UsageError for settings that transformers does not accept."""
+    refuse_wrong_types(settings, _SETTINGS, {})
+    try:
+        return TransformersTokenizer(core, **settings)
+    except TokenmillError:
+        raise
+    except FAILURES as error:
+        names = ", ".join(settings)
+        raise UsageError(
+            f"transformers does not accept the settings {names}: {error}. See PreTrainedTokenizerFast."
+        ) from error
 
 
 class TransformersTokenizer(PreTrainedTokenizerFast):
