@@ -129,6 +129,8 @@ def test_a_bad_pattern_is_one_error_that_says_where(pattern, says):
 def test_wrong_calls():
     with pytest.raises(UsageError, match="pattern b'x' is not a name"):
         Splitter(b"x")
+    with pytest.raises(UsageError, match="special token '' is empty"):
+        Splitter("cl100k", special_tokens=["<s>", ""])
     with pytest.raises(UsageError, match="at most 8"):
         Splitter(*["a"] * 9)
 

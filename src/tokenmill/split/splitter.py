@@ -136,6 +136,8 @@ class Splitter:
             raise UsageError(f"joins has {len(joins):,} bytes; give 8,192, a bit for each pair of bytes")
         self.patterns = regular_expressions(patterns)
         self.special_tokens = tuple(special_tokens)
+        if "" in self.special_tokens:
+            raise UsageError("the special token '' is empty; it would be found everywhere")
         self._special = [text.encode() for text in self.special_tokens]
         longest_first = sorted(self._special, key=len, reverse=True)
         self._any_special = re.compile(b"|".join(map(re.escape, longest_first)))
