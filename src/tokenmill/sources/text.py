@@ -119,6 +119,6 @@ class CutSource(StreamSource):
         del ends[n:], numbers[n:]
         block.data, block.ends, block.numbers = block.buffer, ends, numbers
         for number in cutter.too_long:
-            block.leave_out(number - self._tag_size, too_long(self._options.max_document_bytes))
+            block.skip(number - self._tag_size, too_long(self._options.max_document_bytes))
         cutter.too_long.clear()
         self.place = [self._position(), cutter.place]
