@@ -98,7 +98,7 @@ def slowly(cleaner, block):
 
 def with_json(block, read):
     """Python's json reads all objects of the block."""
-    block.names = block.titles = Column.of([None] * len(block.ends))
+    block.names = block.titles = Column.empty(len(block.ends))
     block.set_texts([b""] * len(block.ends), range(len(block.ends)), partial(jsonl.document, options=read))
 
 

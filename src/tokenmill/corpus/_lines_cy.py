@@ -136,8 +136,9 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
     ids, titles: see `blocks.Column`. A document without an id, of kind 0, has its number as its id; a title
     that is empty or no string, of kind 1, is left out.
     source: as JSON.
-    Returns the lines; the number of the document before which they end, which a filter may change or is not UTF-8; how many documents and bytes of text they have; how many documents were left out since they are white
-    space, and how many since they have fewer than `min_chars` characters.
+    Returns the lines; the number of the document before which they end, which a filter may change or is not UTF-8; how
+    many documents and bytes of text they have; how many documents were left out since they are white space, and how many
+    since they have fewer than `min_chars` characters.
     """
     n: cython.Py_ssize_t = ends.shape[0]
     i: cython.Py_ssize_t = first

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ..errors import UsageError, require
-from ..sources.blocks import Block, Column, Document
+from ..sources.blocks import Block, Column, Document, why_not_utf8
+from ..sources.find import Skip
 from ._lines_cy import json_lines
 from .filters import FILTER_SETS, clean_segments
 from .html import html_to_text
@@ -40,6 +41,9 @@ class Cleaner:
 
     def __call__(self, block: Block) -> tuple[bytes, Tally]:
         tally, options = Tally(bytes_in=block.nbytes), self._options
+        minimal = {*(options.filters or ())} <= {*FILTER_SETS["minimal"]}
+        plain = minimal and self._kind in ("text", "fineweb") and options.format != "text"
+        block.utf8 = not plain  # the kernel of plain lines notices what is not
         block.finish()
         for skip in block.skips:
             tally.skip(skip)
@@ -47,8 +51,7 @@ class Cleaner:
             tally.drop(reason)
         if block.replaced:
             tally.removed["lone surrogate"] += sum(block.replaced.values())
-        minimal = {*(options.filters or ())} <= {*FILTER_SETS["minimal"]}
-        if minimal and self._kind in ("text", "fineweb") and options.format != "text":
+        if plain:
             lines: Iterable[bytes] = self._plain_lines(block, tally)
         else:
             lines = (self._line(block, i, tally) for i in range(len(block.ends)))
@@ -57,7 +60,7 @@ class Cleaner:
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
         min_chars, first, size = self._options.min_chars or 0, 0, len(block.ends)
-        nothing = Column(b"", array("Q", bytes(8 * size)), bytes(size))
+        nothing = Column.empty(size)
         ids, numbers = block.names or nothing, array("Q", block.numbers or ())
         if block.names is None and block.numbers is None:
             ids = Column.of([block.name(i).encode() for i in range(size)])
@@ -77,7 +80,12 @@ class Cleaner:
 
     def _line(self, block: Block, i: int, tally: Tally) -> bytes:
         """The line of document i; nothing if it is left out. The tally counts it."""
-        options, document, kept = self._options, block.document(i), Tally(documents_in=1, documents_kept=1)
+        options, kept = self._options, Tally(documents_in=1, documents_kept=1)
+        try:
+            document = block.document(i)
+        except UnicodeDecodeError as error:
+            tally.skip(Skip(block.source, block.position(i), why_not_utf8(error.object)))
+            return b""
         text = clean_segments(self._segments(document, block.context, kept.removed), options.filters or (), kept)
         if not text.strip():
             tally.drop("no text left")

@@ -87,7 +87,6 @@ def clean(
             return finished
     key = {"sources": fingerprint(files), "options": settings}
     with (
-        _removed_if_empty(folder),
         working_folder(working_path, folder, key, job.resumes(files)) as working,
         drawn(progress) as show,
     ):
@@ -107,19 +106,6 @@ def clean(
             json.dump(report.to_json(), file, indent=1, ensure_ascii=False)
             file.write("\n")
     return report
-
-
-@contextlib.contextmanager
-def _removed_if_empty(folder: Path) -> Iterator[None]:
-    """Remove a folder that a failed run has made and left empty."""
-    was_there = folder.exists()
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):  # it has files, or was not made
-            if not was_there:
-                folder.rmdir()
-        raise
 
 
 def _settings(kind: str, options: CleanOptions, parts: Sequence[Part]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ INPUT = "Input"  # the heading of its options in help texts
 HEAD = 1 << 16  # bytes of the beginning that are looked at
 
 Binary = Literal["error", "skip", "count"]
-Cut = Callable[[bytearray, int, int], int]
+Cut = Callable[[Any, int, int], int]
 Span = tuple[int, int]
 
 
@@ -126,6 +126,10 @@ class Column(NamedTuple):
     def of(cls, cells: Sequence[bytes | None]) -> Column:
         ends = array("Q", itertools.accumulate(len(cell or b"") for cell in cells))
         return cls(b"".join(filter(None, cells)), ends, bytes(cell is not None for cell in cells))
+
+    @classmethod
+    def empty(cls, size: int) -> Column:
+        return cls(b"", array("Q", bytes(8 * size)), bytes(size))
 
     def cell(self, i: int) -> bytes | None:
         """The value of document i."""
@@ -269,7 +273,8 @@ class Block:
     ) -> None:
         """Put texts in place of the records; `read` reads the odd ones one by one, and raises Damaged or UnicodeDecodeError."""
         made, gone, replaced = list(texts), set(), {}
-        names, titles = (column and column.cells() for column in (self.names, self.titles))
+        names = self.names and self.names.cells()
+        titles = self.titles and self.titles.cells()
         for i in odd:
             try:
                 document = read(self, i)
@@ -290,7 +295,8 @@ class Block:
             what = plural(sum(replaced.values()), "lone surrogate")
             self.skip(self.numbers[min(replaced)], f"{what} in JSON became U+FFFD, from here on", left_out=False)
         self.set_documents(made, self.numbers)
-        self.names, self.titles = names and Column.of(names), titles and Column.of(titles)
+        self.names = None if names is None else Column.of(names)
+        self.titles = None if titles is None else Column.of(titles)
         self.replaced = replaced
         if gone:
             self.keep_others(gone)

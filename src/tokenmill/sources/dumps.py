@@ -93,7 +93,7 @@ class DumpSource(CutSource):
 def _parse(block: Block, read: Callable[[Block, int], Document | Drop]) -> None:
     """Replace the elements of a block by their texts."""
     size = len(block.ends)
-    block.names = block.titles = Column.of([None] * size)
+    block.names = block.titles = Column.empty(size)
     block.set_texts([b""] * size, range(size), read)
 
 

@@ -242,7 +242,7 @@ class LocalFile(io.FileIO):
         self.check()
         return size
 
-    read = io.RawIOBase.read  # by `readinto`
+    read = io.RawIOBase.read  # type: ignore[assignment]  # by `readinto`
 
     def check(self) -> None:
         """Raise InputError if the file was written to since it was opened."""
