@@ -6,16 +6,15 @@ The strings are taken from Arrow's buffers as they are. A null is no document. A
 from __future__ import annotations
 
 import itertools
-import os
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, plural, reason_of, require
+from ..errors import InputError, plural, require
 from .blocks import BLOCK, BY_FIELD, FIELD_BREAK, Block, BlockSource, Column, ReadOptions, Span, too_long
-from .find import STDIN, Skip, Source, can_read_again, is_url, size_of
-from .remote import RemoteFile, open_url
-from .streams import LocalFile, Pause
+from .find import Skip, Source, can_read_again, is_url, size_of
+from .remote import RemoteFile
+from .streams import LocalFile, Pause, open_stored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,15 +63,11 @@ class ParquetSource(BlockSource):
     def _open_file(self) -> None:
         self._parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
         self._size = size_of(self.source)
-        if self.source != STDIN and not is_url(self.source) and not os.path.exists(self.source):
-            raise InputError(f"{self.name}: cannot be read: no such file")
+        self._stored = open_stored(self.source)
         if not can_read_again(self.source):
             raise InputError(f"{self.name}: Parquet cannot be read from a pipe. Save it as a file.")
         try:
-            self._stored = open_url(self.name) if is_url(self.source) else LocalFile(self.source)
             self._file = self._parquet.ParquetFile(self._for_arrow(), pre_buffer=False, buffer_size=STORED_STEP)
-        except PermissionError as error:
-            raise InputError(f"{self.name}: cannot be read: {reason_of(error)}") from error
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{self.name}: not a readable Parquet file ({_first_line(error)}). Fetch it again."

@@ -61,7 +61,7 @@ class ByteStream:
         self._mark = 0  # bytes of the mark
         self._ahead = memoryview(b"")  # read, but not given out
         self._damage: InputError | None = None
-        self._file: Any = _open_file(source, pause)
+        self._file: Any = open_stored(source, pause)
         self._packed: MemberReader | None = None  # what decompresses the file
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None if the file is read directly
         try:
@@ -205,7 +205,7 @@ class ByteStream:
             ) from error
 
 
-def _open_file(source: Source, pause: Pause) -> Any:
+def open_stored(source: Source, pause: Pause = lambda: None) -> Any:
     """The source as it is stored, for reading bytes."""
     if is_url(source):
         return open_url(str(source))
