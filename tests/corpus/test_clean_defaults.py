@@ -68,6 +68,20 @@ def test_the_documents_of_a_long_file_are_read_back(tmp_path):
     assert report.documents_kept == 3
 
 
+@pytest.mark.parametrize("most", [8, 1000, 100_000])
+def test_no_document_of_a_long_file_is_longer_than_the_limit(tmp_path, most):
+    text = "".join(f"line {i}, with an é\n" + "\n" * (i % 7 == 0) for i in range(9000))
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "b.txt").write_text("é" * 2000)
+    options = CleanOptions(filters=(), read=ReadOptions(max_document_bytes=most))
+    clean("text", sorted(tmp_path.glob("*.txt")), tmp_path / "out", options=options, job=ONE)
+    found = documents(tmp_path / "out")
+    assert max(len(document.text.encode()) for document in found) <= most
+    joined = "".join("".join(document.text.split()) for document in found)
+    assert joined == "".join((text + "é" * 2000).split())
+    assert len({(document.source, document.id) for document in found}) == len(found)
+
+
 def test_where_a_long_file_is_cut():
     for text, place in (("a\n\nb\nc d", 3), ("a\r\n\r\nb\nc", 5), ("a\nb c", 2), ("ab cd", 3), ("abcd", 3), ("aéé", 3)):
         buffer = bytearray(text.encode())

@@ -10,6 +10,8 @@ import subprocess
 import sys
 
 import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 
@@ -150,15 +152,44 @@ def test_a_program_that_leaves_a_compressed_file_open_ends(tmp_path, suffix):
     assert (done.returncode, done.stdout, done.stderr) == (0, "9\n", "")
 
 
-def test_a_file_that_is_cut_off_while_it_is_read_is_damaged(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"text\n" * 20_000)
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda path: os.truncate(path, 100_000), "changed while it was read, from [0-9,]+ to 100,000 bytes"),
+        (lambda path: path.open("ab").write(b"more\n"), "changed while it was read, from [0-9,]+ to [0-9,]+ bytes"),
+        (lambda path: path.write_bytes(path.read_bytes()[::-1]), "changed while it was read. Wait"),
+    ],
+)
+def test_a_file_that_is_written_to_while_it_is_read_is_damaged(tmp_path, suffix, change, problem):
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(COMPRESS.get(suffix, bytes)(random.Random(1).randbytes(1_000_000)))
+    os.utime(path, (1, 1))
     with ByteStream(path) as stream:
         assert len(stream.read(10)) == 10
-        os.truncate(path, 1000)
-        assert len(stream.read(2000)) == 990
-        with pytest.raises(InputError, match=r"a.txt: cut off while it was read, after 1,000 of 100,000 bytes"):
-            stream.read(1)
+        change(path)
+        with pytest.raises(InputError, match=rf"a.txt{suffix}: {problem}"):
+            while stream.read(1 << 16):
+                pass
+
+
+def test_a_parquet_file_that_is_written_to_while_it_is_read_is_damaged(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["a"] * 3}), path, row_group_size=1)
+    documents = read_documents(path)
+    assert next(documents).text == "a"
+    os.utime(path, (1, 1))
+    with pytest.raises(InputError, match=r"a.parquet: changed while it was read"):
+        list(documents)
+
+
+def test_another_file_that_takes_the_name_of_one_that_is_read_is_not_read(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"old\n" * 100_000)
+    (tmp_path / "new.txt").write_bytes(b"new\n" * 200_000)
+    with ByteStream(tmp_path / "a.txt") as stream:
+        assert stream.read(4) == b"old\n"
+        os.replace(tmp_path / "new.txt", tmp_path / "a.txt")
+        assert stream.read(1 << 20) == b"old\n" * 99_999
 
 
 def test_a_7z_archive_is_refused_with_what_to_do(tmp_path):

@@ -140,7 +140,23 @@ def test_classes_mean_the_same_on_every_code_point(pattern):
 
 @pytest.mark.parametrize(
     "pattern",
-    ["ss", "[s]s", "fi", "\u00df", "[a-z\ufb00]", r"[\p{Lu}1]", "\u0149", "i\u0307", "ffi", "x(?:s)s", "'s|'t|st"],
+    [
+        "ss",
+        "[s]s",
+        "fi",
+        "\u00df",
+        "[a-z\ufb00]",
+        r"[\p{Lu}1]",
+        "\u0149",
+        "i\u0307",
+        "ffi",
+        "x(?:s)s",
+        "'s|'t|st",
+        "\ufb02+x",
+        "\ufb06{2}",
+        "x\u1f90?",
+        "\ufb02++x",
+    ],
 )
 def test_one_character_for_several_is_refused_or_spelled_out(pattern):
     """Oniguruma takes ss for \u00df where case is ignored; tiktoken and the `regex` module do not."""

@@ -129,18 +129,18 @@ def _room_of(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, 
 
 
 def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1],
-               numbers: cython.const[uint64_t][::1], ids: tuple, titles: tuple, source: bytes,
-               first: cython.Py_ssize_t, stop: cython.Py_ssize_t, min_chars: cython.size_t):
-    """The lines of the documents from `first` to `stop`, without the line feeds at both ends of a text.
+               numbers: cython.const[uint64_t][::1], ids, titles, source: bytes,
+               first: cython.Py_ssize_t, min_chars: cython.size_t):
+    """The lines of the documents from `first` on, without the line feeds at both ends of a text.
 
-    ids, titles: columns of bytes, ends and kinds. A document without an id, of kind 0, has its number as its id; a title
+    ids, titles: see `blocks.Column`. A document without an id, of kind 0, has its number as its id; a title
     that is empty or no string, of kind 1, is left out.
     source: as JSON.
-    Returns the lines; the number of the document before which they end: `stop`, or one that a filter may change or that
-    is not UTF-8; how many documents and bytes of text they have; how many documents were left out since they are white
-    space, and how many since they have fewer than `min_chars` characters.
+    Returns the lines; the number of the document before which they end, which a filter may change or is not UTF-8; how
+    many documents and bytes of text they have; how many documents were left out since they are white space, and how many
+    since they have fewer than `min_chars` characters.
     """
-    n: cython.Py_ssize_t = stop
+    n: cython.Py_ssize_t = ends.shape[0]
     i: cython.Py_ssize_t = first
     start: cython.size_t = ends[first - 1] if first > 0 else 0
     end: cython.size_t = start

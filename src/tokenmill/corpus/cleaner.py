@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from array import array
@@ -10,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ..errors import UsageError, require
-from ..sources.blocks import Block, Document, Drop
+from ..sources.blocks import Block, Column, Document, why_not_utf8
 from ..sources.find import Skip
-from ..sources.jsonl import Column, columns_of
 from ._lines_cy import json_lines
 from .filters import FILTER_SETS, clean_segments
 from .html import html_to_text
@@ -42,34 +40,34 @@ class Cleaner:
         self._segments(Document("<p>", "", ""), "", Counter())
 
     def __call__(self, block: Block) -> tuple[bytes, Tally]:
-        tally, options, minimal = Tally(bytes_in=block.nbytes), self._options, FILTER_SETS["minimal"]
-        plain = block.format in ("text", "parquet", "jsonl") and options.format != "text" and not block.skips
-        plain &= len(options.read.fields) == 1 or block.format != "jsonl"
-        if plain and self._kind in ("text", "fineweb") and {*(options.filters or ())} <= {*minimal}:
+        tally, options = Tally(bytes_in=block.nbytes), self._options
+        minimal = {*(options.filters or ())} <= {*FILTER_SETS["minimal"]}
+        plain = minimal and self._kind in ("text", "fineweb") and options.format != "text"
+        block.utf8 = not plain  # the kernel of plain lines notices what is not
+        block.finish()
+        for skip in block.skips:
+            tally.skip(skip)
+        for reason in block.drops:
+            tally.drop(reason)
+        if block.replaced:
+            tally.removed["lone surrogate"] += sum(block.replaced.values())
+        if plain:
             lines: Iterable[bytes] = self._plain_lines(block, tally)
         else:
-            lines = [self._line(block.item(i), block.context, tally) for i in block.order()]
+            lines = (self._line(block, i, tally) for i in range(len(block.ends)))
         return b"".join(lines), tally
 
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
-        min_chars, field, size = self._options.min_chars or 0, self._options.read.fields[0], len(block.ends)
-        numbers = array("Q", block.numbers or ())
-        if block.format == "jsonl":
-            columns, odd = columns_of(block, field, "id", "title")
-            (texts, ends, _), ids, titles = columns[field], columns["id"], columns["title"]
-        else:
-            nothing: Column = b"", array("Q", bytes(8 * size)), bytes(size)
-            texts, ends, titles, ids, odd = block.data, block.ends, nothing, nothing, []
-            if block.names is not None or block.numbers is None:
-                names = [block.name(i).encode() for i in range(size)]
-                ids = b"".join(names), array("Q", itertools.accumulate(map(len, names))), b"\1" * size
+        min_chars, first, size = self._options.min_chars or 0, 0, len(block.ends)
+        nothing = Column.empty(size)
+        ids, numbers = block.names or nothing, array("Q", block.numbers or ())
+        if block.names is None and block.numbers is None:
+            ids = Column.of([block.name(i).encode() for i in range(size)])
         source = _as_json(block.source).encode()
-        first, stops = 0, iter([*odd, size])
-        stop = next(stops)
         while first < size:
             lines, end, kept, text_bytes, blank, short = json_lines(
-                texts, ends, numbers, ids, titles, source, first, stop, min_chars
+                block.data, block.ends, numbers, ids, block.titles or nothing, source, first, min_chars
             )
             yield lines
             counted = Tally(end - first, kept, bytes_out=text_bytes)
@@ -77,30 +75,24 @@ class Cleaner:
             counted.dropped += Counter({f"under {min_chars:,} characters": short})
             tally.add(counted)
             if end < size:
-                yield self._line(block.item(end), block.context, tally)
+                yield self._line(block, end, tally)
             first = end + 1
-            if end == stop:
-                stop = next(stops, size)
 
-    def _line(self, document: Document | Drop | Skip, context: str, tally: Tally) -> bytes:
-        """The line of a document; nothing if it is left out. The tally counts it."""
-        options = self._options
-        if isinstance(document, Skip):
-            tally.skip(document)
+    def _line(self, block: Block, i: int, tally: Tally) -> bytes:
+        """The line of document i; nothing if it is left out. The tally counts it."""
+        options, kept = self._options, Tally(documents_in=1, documents_kept=1)
+        try:
+            document = block.document(i)
+        except UnicodeDecodeError as error:
+            tally.skip(Skip(block.source, block.position(i), why_not_utf8(error.object)))
             return b""
-        if isinstance(document, Drop):
-            tally.drop(document.reason)
-            return b""
-        kept = Tally(documents_in=1, documents_kept=1)
-        text = clean_segments(self._segments(document, context, kept.removed), options.filters or (), kept)
+        text = clean_segments(self._segments(document, block.context, kept.removed), options.filters or (), kept)
         if not text.strip():
             tally.drop("no text left")
             return b""
         if len(text) < (options.min_chars or 0):
             tally.drop(f"under {options.min_chars:,} characters")
             return b""
-        if document.replaced:
-            kept.removed["lone surrogate"] += document.replaced
         kept.bytes_out = len(text.encode())
         tally.add(kept)
         return _line(document, text, options.format)

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -27,7 +28,7 @@ from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
 from ..options import Argument, Option, Options, refuse_given
-from ..sources.blocks import INPUT, MAX_DOCUMENT_BYTES, Block, ReadOptions
+from ..sources.blocks import INPUT, MAX_DOCUMENT_BYTES, Block, Column, Cut, ReadOptions
 from ..sources.documents import Chosen, Place, blocks_of, refuse_text
 from ..sources.find import Skip, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
@@ -86,7 +87,6 @@ def clean(
             return finished
     key = {"sources": fingerprint(files), "options": settings}
     with (
-        _removed_if_empty(folder),
         working_folder(working_path, folder, key, job.resumes(files)) as working,
         drawn(progress) as show,
     ):
@@ -106,19 +106,6 @@ def clean(
             json.dump(report.to_json(), file, indent=1, ensure_ascii=False)
             file.write("\n")
     return report
-
-
-@contextlib.contextmanager
-def _removed_if_empty(folder: Path) -> Iterator[None]:
-    """Remove a folder that a failed run has made and left empty."""
-    was_there = folder.exists()
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):  # it has files, or was not made
-            if not was_there:
-                folder.rmdir()
-        raise
 
 
 def _settings(kind: str, options: CleanOptions, parts: Sequence[Part]) -> dict[str, Any]:
@@ -156,26 +143,37 @@ def _clean_part(
 
 def _blocks(kind: str, read: ReadOptions, part: Part, start: Place) -> Iterator[tuple[Block, _Read]]:
     """The blocks of a part from a place on, each with the place after it."""
-    limit = read.max_document_bytes
+    most = read.max_document_bytes
     # Half of the limit: as JSON, a text may be longer, and yet no longer than what other commands read.
-    cut = partial(cut_long_file, limit and limit // 2)
+    cut = partial(cut_long_file, most and max(4, most // 2))
     for block, place, stored in blocks_of(part, start, read, KINDS[kind][0], cut=cut, ids=True):
-        if block.start:  # a part of a long file: it is a document of its own
-            block.names, block.label = [f"{block.name(0)}:{block.start}"], block.position(0)
-            block.numbers = [block.start]
+        if block.numbers is None:
+            _divide(block, most, cut)
         yield block, (place, stored)
 
 
-def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int) -> int:
+def _divide(block: Block, most: int | None, cut: Cut) -> None:
+    """Make documents of at most `most` bytes of a file, or of a part of one. All but the first are named by where they begin."""
+    starts, size = [0], block.nbytes
+    while most is not None and size - starts[-1] > most:
+        starts.append(cut(block.data, starts[-1], starts[-1] + max(4, most // 2)))
+    if size and (block.start or len(starts) > 1):
+        name, numbers = block.name(0), [block.start + at for at in starts]
+        block.ends, block.numbers, block.label = array("Q", [*starts[1:], size]), numbers, "byte #"
+        block.names = Column.of([(f"{name}:{number}" if number else name).encode() for number in numbers])
+
+
+def cut_long_file(limit: int | None, buffer: Any, start: int, length: int) -> int:
     """Return the place to cut a file of more than `limit` bytes: after a blank line, a line or a word, or between characters."""
-    if limit is None or length < limit:
+    if limit is None or length - start < limit:
         return 0
     for mark in (b"\n\n", b"\r\n\r\n", b"\n", b" "):
-        if place := buffer.rfind(mark, start, length) + 1:
-            return place + len(mark) - 1
-    while length and buffer[length - 1] & 0xC0 == 0x80:
-        length -= 1
-    return length - 1
+        if (place := buffer.rfind(mark, start, length)) >= 0:
+            return place + len(mark)
+    last = length - 1  # of the last character, the first byte
+    while last > start and buffer[last] & 0xC0 == 0x80:
+        last -= 1
+    return last if last > start else length
 
 
 def _write_shard(

@@ -22,9 +22,9 @@ class CleanOptions(Options):
 
     filters: the names of filters and of sets of filters to apply: see docs/reference/filters.md.
     time_limit, document_memory: a document that needs more counts as unreadable.
-    read: what a document is, and which field or column contains its text. By default a text file is one. A file longer than
-        half of max_document_bytes is cut into several, at blank lines if it has any; other documents longer than that
-        limit cannot be read. A document that cannot be read raises InputError. With skip_damaged it is skipped and counted.
+    read: what a document is, and which field or column contains its text. By default a text file is one. A long file
+        is cut into documents of about half of max_document_bytes, at blank lines if it has any; other documents longer than
+        that limit cannot be read. A document that cannot be read raises InputError. With skip_damaged it is skipped and counted.
     """
 
     # fmt: off

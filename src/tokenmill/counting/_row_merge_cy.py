@@ -12,7 +12,7 @@ from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.stdlib import free, qsort
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.counting._table_cy import LONG, CountTable, Entry, canonical_hash
-from cython.cimports.tokenmill.kernels._arrays import grown_array
+from cython.cimports.tokenmill.kernels._arrays import grow
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of
 
@@ -182,8 +182,7 @@ class RowMerge:
     @cython.exceptval(-1)
     def make_room(self, more: cython.size_t) -> cython.int:
         """Make room for `more` rows."""
-        self.rows = cython.cast(cython.pointer(Row), grown_array(
-            self.rows, cython.address(self.rows_room), self.used + more, cython.sizeof(Row)))
+        grow(cython.address(self.rows), cython.address(self.rows_room), self.used + more, cython.sizeof(Row))
         return 0
 
     @cython.cfunc
@@ -208,10 +207,8 @@ class RowMerge:
             buckets *= 2
         while n > 0 and (high - low) >> shift >= buckets:
             shift += 1
-        self.sorted = cython.cast(cython.pointer(Row), grown_array(
-            self.sorted, cython.address(self.sorted_room), n, cython.sizeof(Row)))
-        self.bounds = cython.cast(cython.pointer(cython.size_t), grown_array(
-            self.bounds, cython.address(self.bounds_room), buckets, cython.sizeof(cython.size_t)))
+        grow(cython.address(self.sorted), cython.address(self.sorted_room), n, cython.sizeof(Row))
+        grow(cython.address(self.bounds), cython.address(self.bounds_room), buckets, cython.sizeof(cython.size_t))
         memset(self.bounds, 0, buckets * cython.sizeof(cython.size_t))
         for i in range(n):
             self.bounds[(self.rows[i].hash - low) >> shift] += 1

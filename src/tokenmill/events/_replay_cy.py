@@ -12,7 +12,7 @@ import cython
 from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free, malloc
 from cython.cimports.libc.string import memcmp
-from cython.cimports.tokenmill.kernels._arrays import grown_array, no_memory, zeroed_array
+from cython.cimports.tokenmill.kernels._arrays import grow, no_memory, zeroed_array
 from cython.cimports.tokenmill.kernels._heap import tm_heap_pop, tm_heap_push
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
@@ -128,10 +128,7 @@ class EventTable:
         length: cython.size_t = self.length[token]
         size: cython.size_t
         last: cython.pointer(Parts)
-        self.part = cython.cast(
-            cython.pointer(uint32_t),
-            grown_array(self.part, cython.address(self.part_room), self.part_used + length, 4),
-        )
+        grow(cython.address(self.part), cython.address(self.part_room), self.part_used + length, 4)
         size = take_apart(made, token, self.part + self.part_used, length)
         made[token].removed = True
         if latest:
@@ -139,10 +136,7 @@ class EventTable:
             if last.size == size and memcmp(self.part + last.start, self.part + self.part_used, 4 * size) == 0:
                 self.event[event].result = latest - 1
                 return latest
-        self.parts = cython.cast(
-            cython.pointer(Parts),
-            grown_array(self.parts, cython.address(self.parts_room), self.n_parts + 1, cython.sizeof(Parts)),
-        )
+        grow(cython.address(self.parts), cython.address(self.parts_room), self.n_parts + 1, cython.sizeof(Parts))
         self.parts[self.n_parts].start = self.part_used
         self.parts[self.n_parts].size = cython.cast(uint32_t, size)
         self.event[event].result = cython.cast(uint32_t, self.n_parts)

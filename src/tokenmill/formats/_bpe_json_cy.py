@@ -9,7 +9,7 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringA
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._json_string import json_string
+from cython.cimports.tokenmill.kernels._json import json_string, skip_value, take
 
 from .file_content import MAX_ID
 
@@ -60,6 +60,7 @@ class Reader:
         """Find $.model in the object here, and in it the vocabulary and the merges, and read them."""
         begin: cython.size_t
         first: cython.size_t
+        last: Bytes
         if not self.take(ord("{")):
             return False
         while True:
@@ -68,14 +69,16 @@ class Reader:
                 return False
             if not in_model and key == b"model":
                 return self.read(True)
-            self.blank()
             begin, first = self.p - self.start, self.size()
             if in_model and (key == b"vocab" or key == b"merges") and key not in self.spans:
                 if not self.read_items(key == b"merges"):
                     return False
                 self.spans[key] = (first, self.size())
-                self.cuts.append((begin, self.p - self.start))
-            elif not self.skip():
+                last = self.p
+                while last[-1] <= 0x20:  # the space after it
+                    last -= 1
+                self.cuts.append((begin, last - self.start))
+            elif not skip_value(cython.address(self.p), self.end, 0):
                 return False
             if not self.take(ord(",")):
                 return in_model
@@ -109,47 +112,15 @@ class Reader:
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
-    def blank(self) -> cython.void:
-        while self.p < self.end and (self.p[0] == 0x20 or self.p[0] == 0x0A or self.p[0] == 0x0D or self.p[0] == 0x09):
-            self.p += 1
-
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(check=False)
     def take(self, byte: uint8_t) -> cython.bint:
-        """Pass white space and `byte`; False if that is not next."""
-        self.blank()
-        if self.p < self.end and self.p[0] == byte:
-            self.p += 1
-            return True
-        return False
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def skip(self) -> cython.bint:
-        """Pass one value. What it holds is not checked: it stays in `head`."""
-        depth: cython.size_t = 0
-        self.blank()
-        while self.p < self.end:
-            if self.p[0] == ord('"'):
-                if self.string(0) < 0:
-                    return False
-                continue
-            if self.p[0] == ord("{") or self.p[0] == ord("["):
-                depth += 1
-            elif depth == 0 and (self.p[0] == ord(",") or self.p[0] == ord("}") or self.p[0] == ord("]")):
-                return True
-            elif self.p[0] == ord("}") or self.p[0] == ord("]"):
-                depth -= 1
-            self.p += 1
-        return False
+        """Pass `byte` and the white space around it; False if it is not next."""
+        return take(cython.address(self.p), self.end, byte)
 
     @cython.cfunc
     @cython.exceptval(check=False)
     def string(self, at: cython.size_t) -> cython.Py_ssize_t:
         """Read a string and write its UTF-8 to the text of the record, from byte `at` on. Returns its size; -1 if it is not valid."""
         size: cython.size_t = 0
-        self.blank()
         after: Bytes = json_string(self.p, self.end, self.o + 8 + at, cython.address(size))
         if after == cython.NULL:
             return -1
@@ -176,7 +147,6 @@ class Reader:
         size: cython.Py_ssize_t = self.string(0)
         if size < 0 or not self.take(ord(":")):
             return False
-        self.blank()
         digits = self.p
         while self.p < self.end and self.p - digits < 8 and 0x30 <= self.p[0] <= 0x39:
             id = 10 * id + self.p[0] - 0x30

@@ -12,7 +12,7 @@ from cython.cimports.cpython.unicode import PyUnicode_AsUTF8AndSize
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memchr, memcmp, memcpy, memmove
-from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, zeroed_array
+from cython.cimports.tokenmill.kernels._arrays import grow, new_array, zeroed_array
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_seed
@@ -262,9 +262,7 @@ class BpeTables:
     @cython.ccall
     def put_row(self, left: uint32_t, right: uint32_t, made: uint32_t):
         """Put in the merge of two ids."""
-        self.rows = cython.cast(
-            cython.pointer(int32_t), grown_array(self.rows, cython.address(self.rows_room), 3 * self.n_rows + 3, 4)
-        )
+        grow(cython.address(self.rows), cython.address(self.rows_room), 3 * self.n_rows + 3, 4)
         self.rows[3 * self.n_rows] = left
         self.rows[3 * self.n_rows + 1] = right
         self.rows[3 * self.n_rows + 2] = made

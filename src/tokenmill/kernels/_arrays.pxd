@@ -1,7 +1,7 @@
 # Arrays from malloc, to be freed with free(). All of these raise MemoryError, also without the GIL.
 from libc.stdlib cimport calloc
 
-from tokenmill.kernels._memory cimport tm_alloc, tm_reserve
+from tokenmill.kernels._memory cimport tm_alloc, tm_make_room
 
 
 cdef inline int no_memory(size_t n, size_t size) except -1 nogil:
@@ -24,9 +24,8 @@ cdef inline void* zeroed_array(size_t n, size_t size) except NULL nogil:
     return items
 
 
-cdef inline void* grown_array(void* items, size_t* room, size_t wanted, size_t size) except NULL nogil:
-    # `items` with room for `wanted` items or more. If this raises, `items` stays as it is.
-    cdef void* grown = tm_reserve(items, room, wanted, size)
-    if grown == NULL:
+cdef inline int grow(void* array, size_t* room, size_t wanted, size_t size) except -1 nogil:
+    # Room for `wanted` items or more in an array, which is given by its address. If this raises, it stays as it is.
+    if not tm_make_room(<void**> array, room, wanted, size):
         no_memory(wanted, size)
-    return grown
+    return 0

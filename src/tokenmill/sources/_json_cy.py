@@ -11,10 +11,8 @@ from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.string import memchr, memcmp, memcpy
-from cython.cimports.tokenmill.kernels._json_string import json_string
+from cython.cimports.tokenmill.kernels._json import json_string, skip_string, skip_value, take
 
-DEEPEST = cython.declare(cython.int, 64)
-DIGITS = cython.declare(cython.size_t, 4000)
 QUOTE = cython.declare(cython.int, 34)
 BACKSLASH = cython.declare(cython.int, 92)
 
@@ -24,9 +22,12 @@ STRING = cython.declare(cython.int, 1)
 SCALAR = cython.declare(cython.int, 2)  # an integer, true or false
 
 # The values of one field.
-Column = cython.struct(
+Values = cython.struct(
     name=cython.pointer(cython.const[uint8_t]),
     name_size=cython.size_t,
+    start=cython.pointer(uint8_t),
+    ends=cython.pointer(uint64_t),
+    kinds=cython.pointer(uint8_t),
     out=cython.pointer(uint8_t),  # the next value goes here
     size=cython.size_t,  # bytes of the value
     kind=uint8_t,
@@ -36,7 +37,7 @@ Column = cython.struct(
 Reader = cython.struct(
     at=cython.pointer(cython.const[uint8_t]),
     end=cython.pointer(cython.const[uint8_t]),
-    columns=cython.pointer(Column),
+    columns=cython.pointer(Values),
     num_columns=cython.int,
 )
 
@@ -53,10 +54,8 @@ def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t]
     j: cython.int
     odd: list = []
     reader: Reader
-    columns: Column[10]
-    starts: cython.pointer(uint8_t)[10]
-    column_ends: cython.pointer(uint64_t)[10]
-    kinds: cython.pointer(uint8_t)[10]
+    columns: Values[10]
+    column: cython.pointer(Values)
     good: cython.bint
     results: list = []
     number_of_fields: cython.int = len(fields)
@@ -70,12 +69,12 @@ def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t]
         values: bytearray = PyByteArray_FromStringAndSize(cython.NULL, ends[n - 1] + 8)
         ends_of_values: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 8 * n)
         kinds_of_values: bytearray = PyByteArray_FromStringAndSize(cython.NULL, n)
-        starts[j] = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(values))
-        column_ends[j] = cython.cast(cython.pointer(uint64_t), PyByteArray_AS_STRING(ends_of_values))
-        kinds[j] = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(kinds_of_values))
-        columns[j].name = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(name))
-        columns[j].name_size = len(name)
-        columns[j].out = starts[j]
+        column = cython.address(columns[j])
+        column.name = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(name))
+        column.name_size = len(name)
+        column.start = column.out = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(values))
+        column.ends = cython.cast(cython.pointer(uint64_t), PyByteArray_AS_STRING(ends_of_values))
+        column.kinds = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(kinds_of_values))
         results.append((values, ends_of_values, kinds_of_values))
     reader.end = base
     reader.columns = cython.address(columns[0])
@@ -87,175 +86,55 @@ def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t]
             for j in range(number_of_fields):
                 columns[j].kind = NONE
                 columns[j].size = 0
-            _skip_space(cython.address(reader))
-            good = _object(cython.address(reader), 0) and columns[0].kind == STRING
-            if good:
-                _skip_space(cython.address(reader))
-                good = reader.at == reader.end
+            good = _object(cython.address(reader)) and columns[0].kind == STRING and reader.at == reader.end
             if not good:
                 with cython.gil:
                     odd.append(i)
             for j in range(number_of_fields):
+                column = cython.address(columns[j])
                 if good:
-                    columns[j].out += columns[j].size
-                column_ends[j][i] = columns[j].out - starts[j]
-                kinds[j][i] = columns[j].kind if good else NONE
+                    column.out += column.size
+                column.ends[i] = column.out - column.start
+                column.kinds[i] = column.kind if good else NONE
     return tuple((values, array("Q", bytes(ends)), kinds) for values, ends, kinds in results), odd
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _skip_space(r: cython.pointer(Reader)) -> cython.void:
-    while r.at < r.end and (r.at[0] == 32 or r.at[0] == 10 or r.at[0] == 13 or r.at[0] == 9):
-        r.at += 1
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _take(r: cython.pointer(Reader), byte: cython.int) -> cython.bint:
-    """Step over `byte`, and white space before and after it; False if it is not there."""
-    _skip_space(r)
-    if r.at == r.end or r.at[0] != byte:
-        return False
-    r.at += 1
-    _skip_space(r)
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _object(r: cython.pointer(Reader), depth: cython.int) -> cython.bint:
-    """Step over an object; of one at depth 0 take the values of the fields, the last of each if there are several."""
+def _object(r: cython.pointer(Reader)) -> cython.bint:
+    """Step over an object, and take the values of the fields, the last of each if there are several."""
     key: cython.pointer(cython.const[uint8_t])
     size: cython.size_t
     j: cython.int
-    column: cython.pointer(Column)
-    if depth == DEEPEST or not _take(r, 123):
+    column: cython.pointer(Values)
+    if not take(cython.address(r.at), r.end, 123):
         return False
-    if _take(r, 125):
+    if take(cython.address(r.at), r.end, 125):
         return True
     while True:
         key = r.at + 1
-        if not _string(r):
+        if not skip_string(cython.address(r.at), r.end):
+            return False
+        size = r.at - key - 1
+        if memchr(key, BACKSLASH, size) != cython.NULL:  # perhaps the field, written with an escape
             return False
         column = cython.NULL
-        if depth == 0:
-            size = r.at - key - 1
-            if memchr(key, BACKSLASH, size) != cython.NULL:  # perhaps the field, written with an escape
-                return False
-            for j in range(r.num_columns):
-                if size == r.columns[j].name_size and memcmp(key, r.columns[j].name, size) == 0:
-                    column = r.columns + j
-        if not _take(r, 58):
+        for j in range(r.num_columns):
+            if size == r.columns[j].name_size and memcmp(key, r.columns[j].name, size) == 0:
+                column = r.columns + j
+        if not take(cython.address(r.at), r.end, 58):
             return False
-        if not (_value(r, depth + 1) if column == cython.NULL else _keep_value(r, column)):
+        if not (skip_value(cython.address(r.at), r.end, 1) if column == cython.NULL else _keep_value(r, column)):
             return False
-        if not _take(r, 44):
-            return _take(r, 125)
+        if not take(cython.address(r.at), r.end, 44):
+            return take(cython.address(r.at), r.end, 125)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _value(r: cython.pointer(Reader), depth: cython.int) -> cython.bint:
-    """Step over a value."""
-    if r.at == r.end:
-        return False
-    byte: uint8_t = r.at[0]
-    if byte == QUOTE:
-        return _string(r)
-    if byte == 123:
-        return _object(r, depth)
-    if byte == 91:
-        r.at += 1
-        if depth == DEEPEST:
-            return False
-        if _take(r, 93):
-            return True
-        while _value(r, depth + 1):
-            if not _take(r, 44):
-                return _take(r, 93)
-        return False
-    if byte == 116:
-        return _word(r, b"true", 4)
-    if byte == 102:
-        return _word(r, b"false", 5)
-    if byte == 110:
-        return _word(r, b"null", 4)
-    return _number(r)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _word(r: cython.pointer(Reader), word: cython.p_char, size: cython.size_t) -> cython.bint:
-    if cython.cast(cython.size_t, r.end - r.at) < size or memcmp(r.at, word, size) != 0:
-        return False
-    r.at += size
-    return True
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _digits(r: cython.pointer(Reader)) -> cython.size_t:
-    """Step over digits; how many there are."""
-    start: cython.pointer(cython.const[uint8_t]) = r.at
-    while r.at < r.end and 48 <= r.at[0] <= 57:
-        r.at += 1
-    return r.at - start
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _number(r: cython.pointer(Reader)) -> cython.bint:
-    first: uint8_t
-    n: cython.size_t
-    if r.at[0] == 45:
-        r.at += 1
-    if r.at == r.end:
-        return False
-    first = r.at[0]
-    n = _digits(r)
-    if n == 0 or n > DIGITS or (first == 48 and n > 1):
-        return False
-    if r.at < r.end and r.at[0] == 46:
-        r.at += 1
-        if _digits(r) == 0:
-            return False
-    if r.at < r.end and r.at[0] | 32 == 101:
-        r.at += 1
-        if r.at < r.end and (r.at[0] == 43 or r.at[0] == 45):
-            r.at += 1
-        if _digits(r) == 0:
-            return False
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _string(r: cython.pointer(Reader)) -> cython.bint:
-    """Step over a string."""
-    size: cython.size_t = 0
-    after: cython.pointer(cython.const[uint8_t]) = json_string(r.at, r.end, cython.NULL, cython.address(size))
-    if after == cython.NULL:
-        return False
-    r.at = after
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _keep_value(r: cython.pointer(Reader), column: cython.pointer(Column)) -> cython.bint:
+def _keep_value(r: cython.pointer(Reader), column: cython.pointer(Values)) -> cython.bint:
     """Step over a value of a column's field, and write it to the column."""
     start: cython.pointer(cython.const[uint8_t]) = r.at
     size: cython.size_t = 0
@@ -266,7 +145,7 @@ def _keep_value(r: cython.pointer(Reader), column: cython.pointer(Column)) -> cy
         return r.at != cython.NULL
     column.kind = NONE
     column.size = 0
-    if not _value(r, 1):
+    if not skip_value(cython.address(r.at), r.end, 1):
         return False
     size = r.at - start
     if start[0] == 116 or start[0] == 102:  # as Python writes them

@@ -11,6 +11,8 @@ document. A source gives its blocks in order:
 
 from __future__ import annotations
 
+import bisect
+import copy
 import itertools
 import os
 import threading
@@ -34,7 +36,7 @@ INPUT = "Input"  # the heading of its options in help texts
 HEAD = 1 << 16  # bytes of the beginning that are looked at
 
 Binary = Literal["error", "skip", "count"]
-Cut = Callable[[bytearray, int, int], int]
+Cut = Callable[[Any, int, int], int]
 Span = tuple[int, int]
 
 
@@ -95,19 +97,6 @@ class Document:
     replaced: int = 0
 
 
-class Record(NamedTuple):
-    """One document as it is in its source, not parsed yet.
-
-    id: see `Document`; a record may contain another.
-    context: what the reader found out about the whole source and needs for each of its records.
-    """
-
-    source: str
-    data: bytes
-    id: str = ""
-    context: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class Drop:
     """A record that is left out on purpose: reason is one of a few words that a report can count."""
@@ -122,9 +111,32 @@ class Damaged(Exception):
     """A record that cannot be read as a document; the message says why."""
 
 
-def text_document(record: Record) -> Document:
-    """A record that is text already."""
-    return Document(record.data.decode(), record.source, record.id)
+class Column(NamedTuple):
+    """A value of each document of a block.
+
+    data: the bytes of all values. ends: where each of them ends, uint64.
+    kinds: of each value: 1 a string; 2 an integer, true or false; 0 none, which has no bytes.
+    """
+
+    data: Any
+    ends: Any
+    kinds: Any
+
+    @classmethod
+    def of(cls, cells: Sequence[bytes | None]) -> Column:
+        ends = array("Q", itertools.accumulate(len(cell or b"") for cell in cells))
+        return cls(b"".join(filter(None, cells)), ends, bytes(cell is not None for cell in cells))
+
+    @classmethod
+    def empty(cls, size: int) -> Column:
+        return cls(b"", array("Q", bytes(8 * size)), bytes(size))
+
+    def cell(self, i: int) -> bytes | None:
+        """The value of document i."""
+        return bytes(self.data[self.ends[i - 1] if i else 0 : self.ends[i]]) if self.kinds[i] else None
+
+    def cells(self) -> list[bytes | None]:
+        return [self.cell(i) for i in range(len(self.ends))]
 
 
 class Block:
@@ -132,12 +144,15 @@ class Block:
 
     data: the bytes; document i ends at ends[i] and begins where the one before ends.
     ends: uint64. NumPy is not needed to make them: counting would wait until it is imported.
+    names, titles: the ids and titles of the documents, where the source has them and they are read.
+    replaced: how many lone surrogates became U+FFFD, by the number of the document in the block.
     continued: whether the first document began in an earlier block of the source.
     goes_on: whether the last document goes on in the next one.
     utf8: whether documents that are not UTF-8 are left out.
-    skips: what could not be read in this block or before it.
+    skips: what could not be read in this block or before it, in the order of the source.
+    drops: why documents were left out on purpose.
     place: where to resume after this block; a list that JSON can hold.
-    document: makes a Document of a Record, or a Drop where it is of a kind that is left out; raises Damaged or UnicodeDecodeError.
+    parse: turns the records, which `data` are until `finish`, into texts; None where they are texts.
     """
 
     def __init__(self, buffer: bytearray | None = None) -> None:
@@ -148,29 +163,30 @@ class Block:
     def reset(self, source: str, format: str, label: str) -> None:
         """Empty the block. label: what the numbers of its documents count, such as "line"."""
         self.source, self.format, self.label = source, format, label
-        self.document: Callable[[Record], Document | Drop] = text_document
         self.data: bytes | bytearray | memoryview = b""
         self.ends = array("Q")
         self.numbers: Sequence[int] | None = None  # of the documents in their source
-        self.names: Sequence[str | None] | None = None  # their ids, where the source has ids
+        self.names: Column | None = None
+        self.titles: Column | None = None
+        self.replaced: dict[int, int] = {}
         self.start = 0  # where the data begin in the source
-        self.context = ""
+        self.context = ""  # what the reader found out about the whole source and needs for each of its records
         self.continued = self.goes_on = False
         self.utf8 = True
         self.skips: list[Skip] = []
-        self._skipped: list[int] = []  # the numbers of what was left out
+        self._skipped: list[int] = []  # the numbers of the first of these, those of documents
+        self.drops: list[str] = []
         self.place: list[int] = []
         self.parse: Callable[[Block], None] | None = None
 
-    def set_documents(self, documents: list[bytes], numbers: Sequence[int] | None = None) -> None:
+    def set_documents(self, documents: Sequence[bytes], numbers: Sequence[int] | None = None) -> None:
         self.data = b"".join(documents)
         self.ends = array("Q", itertools.accumulate(map(len, documents)))
         self.numbers = numbers
 
     def __getstate__(self) -> dict[str, Any]:
-        """The block for another process: as it was read, without what parses it there."""
-        data = bytes(memoryview(self.data)[: self.nbytes])
-        return vars(self) | {"data": data, "buffer": bytearray(), "parse": None}
+        """The block for another process."""
+        return vars(self) | {"data": bytes(memoryview(self.data)[: self.nbytes]), "buffer": bytearray()}
 
     def keep_little(self) -> bytearray:
         """Keep the data alone, for a block that others follow; the buffer for the next, new if the data fill this one."""
@@ -187,8 +203,9 @@ class Block:
         if parse is not None:
             parse(self)
         elif self.utf8 and (bad := not_utf8(self.data, self.ends)):
-            texts, start = list(self.texts()), self.start if self.numbers is None else 0
-            self.skips += [Skip(self.source, self.position(i), why_not_utf8(texts[i], start)) for i in bad]
+            start = self.start if self.numbers is None else 0
+            for i in bad:
+                self.leave_out(i, why_not_utf8(self.data_of(i), start))
             self.keep_others(bad)
 
     @property
@@ -200,12 +217,18 @@ class Block:
         """The number of documents that begin in this block."""
         return len(self.ends) - self.continued
 
+    def data_of(self, i: int) -> bytes:
+        """The bytes of document i."""
+        return bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
+
     def texts(self) -> Iterator[bytes]:
         """The bytes of each document."""
-        view, start = memoryview(self.data), 0
-        for end in self.ends.tolist():
-            yield bytes(view[start:end])
-            start = end
+        return map(self.data_of, range(len(self.ends)))
+
+    def document(self, i: int) -> Document:
+        """Document i, once the block is finished."""
+        title = ((self.titles and self.titles.cell(i)) or b"").decode()
+        return Document(self.data_of(i).decode(), self.source, self.name(i), title, self.replaced.get(i, 0))
 
     def position(self, i: int) -> str:
         """The place of document i, for messages."""
@@ -215,78 +238,78 @@ class Block:
 
     def name(self, i: int) -> str:
         """The id of document i."""
-        if self.names is not None and (name := self.names[i]) is not None:
-            return str(name)
+        if self.names is not None and (name := self.names.cell(i)) is not None:
+            return name.decode()
         return os.path.basename(self.source) if self.numbers is None else str(self.numbers[i])
 
-    def leave_out(self, number: int, reason: str) -> None:
-        """Add a skip for the document with this number; before one for the whole source."""
-        self.skips.append(Skip(self.source, self.label.replace("#", str(number)), reason))
-        self._skipped.append(number)
+    def leave_out(self, i: int, reason: str) -> None:
+        """Add a skip for document i."""
+        if self.numbers is None:
+            self.skips.append(Skip(self.source, self.position(i), reason))
+        else:
+            self.skip(self.numbers[i], reason)
+
+    def skip(self, number: int, reason: str, left_out: bool = True) -> None:
+        """Add a skip for the document with this number; before those for the whole source."""
+        at = bisect.bisect(self._skipped, number)
+        self._skipped.insert(at, number)
+        self.skips.insert(at, Skip(self.source, self.label.replace("#", str(number)), reason, left_out))
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Leave out all documents but these."""
+        numbers = self.numbers
+        self.set_documents([*map(self.data_of, rows)], numbers and [numbers[i] for i in rows])
+        self.names, self.titles = (
+            column and Column.of([*map(column.cell, rows)]) for column in (self.names, self.titles)
+        )
+        self.replaced = {new: self.replaced[old] for new, old in enumerate(rows) if old in self.replaced}
 
     def keep_others(self, gone: Container[int]) -> None:
         """Leave out the documents `gone`."""
-        kept = [i for i in range(len(self.ends)) if i not in gone]
-        numbers, names, texts = self.numbers, self.names, list(self.texts())
-        self.set_documents([texts[i] for i in kept], numbers and [numbers[i] for i in kept])
-        self.names = names and [names[i] for i in kept]
+        self.keep([i for i in range(len(self.ends)) if i not in gone])
 
-    def read(self, texts: list[bytes], names: list[str | None] | None, chosen: Iterable[int]) -> None:
-        """Put texts and names in place of the records; those of the chosen records are read one by one."""
-        gone, replaced, first = set(), 0, ""
-        for i in chosen:
-            made = self.item(i)
-            if not isinstance(made, Document):
+    def set_texts(
+        self, texts: Sequence[bytes], odd: Iterable[int], read: Callable[[Block, int], Document | Drop]
+    ) -> None:
+        """Put texts in place of the records; `read` reads the odd ones one by one, and raises Damaged or UnicodeDecodeError."""
+        made, gone, replaced = list(texts), set(), {}
+        names = self.names and self.names.cells()
+        titles = self.titles and self.titles.cells()
+        for i in odd:
+            try:
+                document = read(self, i)
+            except (Damaged, UnicodeDecodeError) as error:
+                self.leave_out(i, str(error) if isinstance(error, Damaged) else why_not_utf8(error.object))
                 gone.add(i)
-                self.skips += [made] if isinstance(made, Skip) else []
                 continue
-            texts[i] = made.text.encode()
-            if names is not None:
-                names[i] = made.id
-            if made.replaced:
-                replaced += made.replaced
-                first = first or self.position(i)
-        self.set_documents(texts, self.numbers)
-        self.names = names
+            if isinstance(document, Drop):
+                self.drops.append(document.reason)
+                gone.add(i)
+                continue
+            made[i] = document.text.encode()
+            if names and titles:
+                names[i], titles[i] = document.id.encode(), document.title.encode()
+            if document.replaced:
+                replaced[i] = document.replaced
+        if replaced and self.numbers:
+            what = plural(sum(replaced.values()), "lone surrogate")
+            self.skip(self.numbers[min(replaced)], f"{what} in JSON became U+FFFD, from here on", left_out=False)
+        self.set_documents(made, self.numbers)
+        self.names = None if names is None else Column.of(names)
+        self.titles = None if titles is None else Column.of(titles)
+        self.replaced = replaced
         if gone:
             self.keep_others(gone)
-        if replaced:
-            reason = f"{plural(replaced, 'lone surrogate')} in JSON became U+FFFD, from here on"
-            self.skips.append(Skip(self.source, first, reason, left_out=False))
-
-    def order(self) -> list[int]:
-        """The numbers for `item` in the order of the source: of the documents, and from `len(ends)` on of the skips."""
-        numbers = [*(self.numbers or range(len(self.ends))), *self._skipped]
-        order = sorted(range(len(numbers)), key=numbers.__getitem__)
-        return [*order, *range(len(numbers), len(self.ends) + len(self.skips))]
-
-    def item(self, i: int) -> Document | Drop | Skip:
-        """Document i, or why it is left out."""
-        if i >= len(self.ends):
-            return self.skips[i - len(self.ends)]
-        try:
-            return self.document(Record(self.source, self.data_of(i), self.name(i), self.context))
-        except (Damaged, UnicodeDecodeError) as error:
-            reason = str(error) if isinstance(error, Damaged) else why_not_utf8(error.object)
-            return Skip(self.source, self.position(i), reason)
-
-    def data_of(self, i: int) -> bytes:
-        """The bytes of document i."""
-        return bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
 
     def alone(self) -> list[Block]:
-        """The documents and skips, each in a block of its own."""
+        """The documents, each in a block of its own, and the skips in another."""
+        rows: list[list[int]] = [[i] for i in range(len(self.ends))]
         parts = []
-        for i in self.order():
-            part = Block()
-            if i < len(self.ends):
-                part.reset(self.source, self.format, self.position(i))
-                part.document, part.context = self.document, self.context
-                part.set_documents([self.data_of(i)], [0])
-                part.names = [self.name(i)]
-            else:
-                part.skips.append(self.skips[i - len(self.ends)])
-            parts.append(part)
+        for chosen in [[], *rows] if self.skips else rows:
+            parts.append(part := copy.copy(self))
+            part.keep(chosen)
+            if chosen:
+                part.skips, part._skipped = [], []
         return parts
 
 
@@ -295,7 +318,7 @@ class BlockSource:
 
     span: where to begin and to end, for sources that are divided among machines: bytes, or row groups of Parquet.
         Each document is in exactly one of the neighbouring spans.
-    ids: whether to read the ids that are stored with the documents.
+    ids: whether to read the ids and titles that are stored with the documents.
     place: where the next block begins. Reading goes on at the place that is put there before the first block is drawn.
     stored: the number of stored bytes that were read.
     """
@@ -317,7 +340,6 @@ class BlockSource:
         self._ids = ids
         self._opened = False
         self.utf8 = True  # of its blocks
-        self.document: Callable[[Record], Document | Drop] = text_document
 
     def draw(self, block: Block, pause: Pause = lambda: None) -> bool:
         """Read the next block; False if there is none. `pause` is called now and then while a pipe is empty.
@@ -328,7 +350,7 @@ class BlockSource:
             if self.done:
                 return False
             block.reset(self.name, self.format, self.label)
-            block.utf8, block.document = self.utf8, self.document
+            block.utf8 = self.utf8
             try:
                 if not self._opened:
                     self._opened = True

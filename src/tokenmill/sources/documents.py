@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ..errors import InputError, OptionName, UsageError, plural, refuse_wrong_types, suggests_options
+from ..errors import InputError, OptionName, UsageError, refuse_wrong_types, suggests_options
 from .blocks import MAX_DOCUMENT_BYTES, Binary, Block, BlockSource, Cut, Document, ReadOptions, Span, StreamSource
 from .dumps import DUMPS, DumpSource
-from .find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, shown, size_of, suffix_of
+from .find import OnSkip, Source, can_read_again, find_sources, is_url, report_skips, shown, size_of, suffix_of
 from .jsonl import ArraySource, LinesSource
 from .packed import COMPRESSIONS
 from .parquet import ParquetSource
@@ -55,7 +55,7 @@ def open_source(
     cut, whole: for callers that take a text document in parts; see text.FileSource.
     binary: what to do with a text file that is not text; see blocks.StreamSource. "count" takes all bytes.
     span: one of `parts_of`.
-    ids: whether to read the ids that are stored with documents.
+    ids: whether to read the ids and titles that are stored with documents.
     """
     if format is not None and format not in FORMATS:
         raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
@@ -242,14 +242,8 @@ def documents_of(
     refuse_text(found, options)
     before = [0, *itertools.accumulate(map(size_of, found))]
     for block, place, read in blocks_of([(source, 0, None) for source in found], Place(), options, format, ids=True):
-        for i in block.order():
-            item = block.item(i)
-            if isinstance(item, Skip):
-                report_skips([item], on_skip)
-            elif isinstance(item, Document):
-                if item.replaced:
-                    reason = f"{plural(item.replaced, 'lone surrogate')} in JSON became U+FFFD"
-                    report_skips([Skip(item.source, block.position(i), reason, left_out=False)], on_skip)
-                yield item
+        block.finish()
+        yield from map(block.document, range(len(block.ends)))
+        report_skips(block.skips, on_skip)
         if read_on is not None:
             read_on(before[place.source] + read)

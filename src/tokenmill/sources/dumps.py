@@ -13,11 +13,11 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError, require
-from .blocks import HEAD, Block, Damaged, Document, Drop, ReadOptions, Record
+from .blocks import HEAD, Block, Column, Damaged, Document, Drop, ReadOptions
 from .find import Source
 from .streams import ByteStream, Pause
 from .text import CutSource
@@ -45,7 +45,6 @@ class DumpSource(CutSource):
     def __init__(self, source: Source, options: ReadOptions, format: str) -> None:
         self.format, self._dump = format, DUMPS[format]
         super().__init__(source, replace(options, unit="separator", separator=self._dump.tag.decode()))
-        self.document = self._dump.document
         self._tag_size = len(self._dump.tag)
 
     def _open(self, pause: Pause) -> None:
@@ -82,14 +81,20 @@ class DumpSource(CutSource):
             if (end := data.rfind(dump.end)) < 0:
                 title = TITLE.search(data)
                 name = f" ({html.unescape(title[1].decode(errors='replace'))})" if title else ""
-                block.leave_out(number, f"{dump.element} without its end{name}")
+                block.skip(number, f"{dump.element} without its end{name}")
             else:
                 texts.append(dump.tag + data[: end + len(dump.end)])
                 numbers.append(number)
         block.set_documents(texts, numbers)
         block.context = self._context
-        n = len(texts)
-        block.parse = lambda block: block.read([b""] * n, [None] * n, range(n))  # the texts in place of the elements
+        block.parse = partial(_parse, read=dump.document)
+
+
+def _parse(block: Block, read: Callable[[Block, int], Document | Drop]) -> None:
+    """Replace the elements of a block by their texts."""
+    size = len(block.ends)
+    block.names = block.titles = Column.empty(size)
+    block.set_texts([b""] * size, range(size), read)
 
 
 def _element(data: bytes) -> Element:
@@ -108,25 +113,25 @@ def _parser() -> tuple[Any, Any]:
     return etree, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
 
 
-def _post(record: Record) -> Document | Drop:
+def _post(block: Block, i: int) -> Document | Drop:
     """A post's body, which is HTML, with its id and its title; answers have none."""
-    row = _element(record.data)
+    row = _element(block.data_of(i))
     body = row.get("Body")
     if body is None:
         attributes = ", ".join(list(row.attrib)[:5]) or "nothing"
         raise Damaged(f"a row without a Body, but with {attributes}: not a post")
     if not body.strip():
         return Drop("no text")
-    return Document(body, record.source, row.get("Id", ""), row.get("Title", ""))
+    return Document(body, block.source, row.get("Id", ""), row.get("Title", ""))
 
 
-def _page(record: Record) -> Document | Drop:
+def _page(block: Block, i: int) -> Document | Drop:
     """A page's wikitext, its id and title; a Drop for pages of other namespaces, redirects, and scripts or styles."""
-    page = _element(record.data)
+    page = _element(block.data_of(i))
     name = page.findtext("title")
     if name is None:
         raise Damaged("a page without a title")
-    if _namespace(name, page.findtext("ns"), record.context) != 0:
+    if _namespace(name, page.findtext("ns"), block.context) != 0:
         return Drop("another namespace")
     revision = page.find("revision[last()]")
     text = (revision.findtext("text") if revision is not None else None) or ""
@@ -134,7 +139,7 @@ def _page(record: Record) -> Document | Drop:
         return Drop("redirect")
     if revision is not None and revision.findtext("model", "wikitext") != "wikitext":
         return Drop("not wikitext")
-    return Document(text, record.source, page.findtext("id", ""), name)
+    return Document(text, block.source, page.findtext("id", ""), name)
 
 
 def _namespace(title: str, number: str | None, context: str) -> int:
@@ -159,14 +164,14 @@ class Dump(NamedTuple):
     """A kind of dump.
 
     tag, end: how an element begins and ends. element, content: what messages call an element and the whole dump.
-    document: see `Block`. context: what it needs to know of the text before the first element.
+    document: see `Block.set_texts`. context: what it needs to know of the text before the first element.
     """
 
     tag: bytes
     end: bytes
     element: str
     content: str
-    document: Callable[[Record], Document | Drop]
+    document: Callable[[Block, int], Document | Drop]
     context: Callable[[bytes], str] = lambda head: ""
 
 

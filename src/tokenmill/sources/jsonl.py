@@ -11,12 +11,11 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from ..errors import InputError
 from ._cut_cy import ArrayLines
 from ._json_cy import field_columns
-from .blocks import BY_FIELD, FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span
+from .blocks import BY_FIELD, FIELD_BREAK, Block, Column, Damaged, Document, ReadOptions, Span
 from .find import Source
 from .streams import Pause
 from .text import CutSource
@@ -26,14 +25,13 @@ JSON_KINDS: dict[type, str] = {
     type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array",
     dict: "an object",
 }  # fmt: skip
-Column = tuple[Any, Any, Any]  # the bytes of values, their ends and kinds: see `field_columns`
 MISSING = object()
 
 
-def document(record: Record, options: ReadOptions) -> Document:
+def document(block: Block, i: int, options: ReadOptions) -> Document:
     """The text of an object, of its fields that are neither null nor empty if there are several; with the values of "id" and
     "title" if it has them."""
-    fields, line = options.fields, record.data.decode()
+    fields, line = options.fields, block.data_of(i).decode()
     try:
         try:
             value = json.loads(line)
@@ -57,9 +55,9 @@ def document(record: Record, options: ReadOptions) -> Document:
             raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text {BY_FIELD}")
     text, replaced = without_surrogates(FIELD_BREAK.decode().join(filter(None, texts)))
     id, title = value.get("id"), value.get("title")
-    id = without_surrogates(str(id))[0] if isinstance(id, (str, int)) else record.id
+    id = without_surrogates(str(id))[0] if isinstance(id, (str, int)) else block.name(i)
     title = without_surrogates(title)[0] if isinstance(title, str) else ""
-    return Document(text, record.source, id, title, replaced)
+    return Document(text, block.source, id, title, replaced)
 
 
 def _why_not_json(line: str, error: ValueError) -> str:
@@ -84,7 +82,6 @@ class LinesSource(CutSource):
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         super().__init__(source, replace(options, unit="line", separator=""), span)
         self._ids = ids
-        self.document = partial(document, options=self._options)
 
     def _fill(self, block: Block) -> None:
         super()._fill(block)
@@ -126,35 +123,22 @@ class ArraySource(LinesSource):
         return end, done and not self._fault
 
 
-def columns_of(block: Block, *fields: str) -> tuple[dict[str, Column], list[int]]:
-    """The columns of the fields of a block of objects, and the numbers of the objects that Python's json has to read."""
-    fields = tuple(dict.fromkeys(fields))
-    columns, odd = field_columns(block.data, block.ends, tuple(name.encode() for name in fields))
-    return dict(zip(fields, columns, strict=True)), odd
-
-
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     """Replace the objects of a block by their texts. Python's json reads those that the kernel cannot, or whose fields are not all strings."""
-    by_name, odd = columns_of(block, *options.fields, *(["id"] if ids else []))
-    columns = [by_name[field] for field in options.fields]
-    names: list[str | None] | None = None
+    fields = tuple(dict.fromkeys((*options.fields, *(("id", "title") if ids else ()))))
+    values, odd = field_columns(block.data, block.ends, tuple(name.encode() for name in fields))
+    columns = dict(zip(fields, itertools.starmap(Column, values), strict=True))
+    texts = [columns[field] for field in options.fields]
     if ids:
-        names = [
-            cell.decode() if kind else None for cell, kind in zip(_cells(by_name["id"]), by_name["id"][2], strict=True)
-        ]
-    if not odd and len(columns) == 1:
-        block.data, block.ends, _ = columns[0]
-        block.names = names
+        title = columns["title"]
+        block.names, block.titles = columns["id"], title._replace(kinds=title.kinds.replace(b"\2", b"\0"))
+    if not odd and len(texts) == 1:
+        block.data, block.ends, _ = texts[0]
         return
-    texts = _cells(columns[0])
-    if len(columns) > 1:
-        texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*map(_cells, columns), strict=True)]
-        odd = [i for i, kinds in enumerate(zip(*(kinds for *_, kinds in columns), strict=True)) if {*kinds} != {1}]
-    block.read(texts, names, odd)
-
-
-def _cells(column: Column) -> list[bytes]:
-    return [bytes(column[0][start:end]) for start, end in itertools.pairwise([0, *column[1]])]
+    if len(texts) > 1:
+        odd = [i for i, kinds in enumerate(zip(*(column.kinds for column in texts), strict=True)) if {*kinds} != {1}]
+    rows = zip(*(column.cells() for column in texts), strict=True)
+    block.set_texts([FIELD_BREAK.join(filter(None, row)) for row in rows], odd, partial(document, options=options))
 
 
 def without_surrogates(text: str) -> tuple[str, int]:

@@ -5,18 +5,16 @@ The strings are taken from Arrow's buffers as they are. A null is no document. A
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, plural, reason_of, require
-from .blocks import BLOCK, BY_FIELD, FIELD_BREAK, Block, BlockSource, ReadOptions, Span, too_long
-from .find import STDIN, Skip, Source, can_read_again, is_url, size_of
-from .remote import RemoteFile, open_url
-from .streams import Pause
+from ..errors import InputError, plural, require
+from .blocks import BLOCK, BY_FIELD, FIELD_BREAK, Block, BlockSource, Column, ReadOptions, Span, too_long
+from .find import Skip, Source, can_read_again, is_url, size_of
+from .remote import RemoteFile
+from .streams import LocalFile, Pause, open_stored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +38,7 @@ class ParquetSource(BlockSource):
         self.place = [span[0] if span else 0, 0]
         self._before = 0  # rows in the groups before
         self._file: Any = None
-        self._url: Any = None
+        self._stored: Any = None  # the bytes of the file
         self._batches: Iterator[Any] | None = None
         self._given = 0  # rows
         self._nulls = 0  # rows without a text
@@ -57,27 +55,27 @@ class ParquetSource(BlockSource):
     def close(self) -> None:
         self.done = True
         self._batches = None
-        for file in (self._file, self._url):
+        for file in (self._file, self._stored):
             if file is not None:
                 file.close()
-        self._file = self._url = None
+        self._file = self._stored = None
 
     def _open_file(self) -> None:
         self._parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
         self._size = size_of(self.source)
-        if self.source != STDIN and not is_url(self.source) and not os.path.exists(self.source):
-            raise InputError(f"{self.name}: cannot be read: no such file")
+        self._stored = open_stored(self.source)
         if not can_read_again(self.source):
             raise InputError(f"{self.name}: Parquet cannot be read from a pipe. Save it as a file.")
         try:
-            self._url = open_url(self.name) if is_url(self.source) else None
-            self._file = self._parquet.ParquetFile(self._url or self.source, pre_buffer=False, buffer_size=STORED_STEP)
-        except PermissionError as error:
-            raise InputError(f"{self.name}: cannot be read: {reason_of(error)}") from error
+            self._file = self._parquet.ParquetFile(self._for_arrow(), pre_buffer=False, buffer_size=STORED_STEP)
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{self.name}: not a readable Parquet file ({_first_line(error)}). Fetch it again."
             ) from error
+
+    def _for_arrow(self) -> Any:
+        """The file for Arrow, which reads those on this machine faster by itself."""
+        return self._stored if is_url(self.source) else self.source
 
     def _open(self, pause: Pause) -> None:
         self._open_file()
@@ -98,7 +96,7 @@ class ParquetSource(BlockSource):
                 batch = self._next_batch(group, row)
             except (OSError, ValueError) as error:
                 label, block.label = block.label, f"row # to row {end}"
-                block.leave_out(first, f"row group {group} cannot be read: {_first_line(error)}")
+                block.skip(first, f"row group {group} cannot be read: {_first_line(error)}")
                 block.label = label
                 batch = None
             if batch is not None:
@@ -108,8 +106,8 @@ class ParquetSource(BlockSource):
                 self._put(block, batch, first)
                 return
             self._before, self.place, self._batches = end, [group + 1, 0], None
-        if isinstance(getattr(self._url, "raw", None), RemoteFile):
-            self._url.raw.check()
+        if isinstance(file := getattr(self._stored, "raw", self._stored), RemoteFile | LocalFile):
+            file.check()
         if self._nulls:
             reason = f"left out {plural(self._nulls, 'row')} without a text (null)"
             position = f"row groups {self._span[0]} to {last - 1}" if self._span else ""
@@ -144,15 +142,14 @@ class ParquetSource(BlockSource):
                 continue
             start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
             end = start + column.total_compressed_size if is_bomb else start + 1
-            with contextlib.nullcontext(self._url) if self._url is not None else open(self.source, "rb") as file:
-                for nbytes in page_sizes(file, start, end):
-                    if nbytes > MOST_PAGE:
-                        raise ValueError(f"a page of it takes {nbytes:,} bytes, and at most {MOST_PAGE:,} are read")
+            for nbytes in page_sizes(self._stored, start, end):
+                if nbytes > MOST_PAGE:
+                    raise ValueError(f"a page of it takes {nbytes:,} bytes, and at most {MOST_PAGE:,} are read")
 
     def _longest_repeated(self) -> int:
         """The bytes of the longest strings in the row group's dictionaries, at least 1: each row may repeat them."""
         with self._parquet.ParquetFile(
-            self._url or self.source,
+            self._for_arrow(),
             metadata=self._file.metadata,
             read_dictionary=[*self._options.fields],
             buffer_size=STORED_STEP,
@@ -170,21 +167,22 @@ class ParquetSource(BlockSource):
         columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns]
         texts: Any = columns[0] if len(columns) == 1 else _joined(columns)
         block.numbers = range(first, first + len(texts))
-        if self._ids and "id" in batch.schema.names:
-            block.names = batch.column("id").to_pylist()
+        names = batch.column("id") if self._ids and "id" in batch.schema.names else None
         if texts.null_count:
             valid = texts.is_valid()
             self._nulls += texts.null_count
             block.numbers = list(itertools.compress(block.numbers, valid.to_pylist()))
-            block.names = block.names and list(itertools.compress(block.names, valid.to_pylist()))
+            names = names and names.filter(valid)
             texts = texts.cast(pa.large_binary()).filter(valid)
+        if names is not None:
+            block.names = Column.of([None if name is None else str(name).encode() for name in names.to_pylist()])
         offsets, data = strings_of(texts)
         block.ends = array("Q", (offsets[1:] - offsets[0]).astype("uint64").tobytes())
         block.data = data[offsets[0] : offsets[-1]]
         limit = self._options.max_document_bytes
         if limit is not None and (long := (offsets[1:] - offsets[:-1] > limit).nonzero()[0].tolist()):
             for i in long:
-                block.leave_out(block.numbers[i], too_long(limit))
+                block.leave_out(i, too_long(limit))
             block.keep_others(long)
 
 

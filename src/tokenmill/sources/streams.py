@@ -61,7 +61,7 @@ class ByteStream:
         self._mark = 0  # bytes of the mark
         self._ahead = memoryview(b"")  # read, but not given out
         self._damage: InputError | None = None
-        self._file: Any = _open_file(source, pause)
+        self._file: Any = open_stored(source, pause)
         self._packed: MemberReader | None = None  # what decompresses the file
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None if the file is read directly
         try:
@@ -205,7 +205,7 @@ class ByteStream:
             ) from error
 
 
-def _open_file(source: Source, pause: Pause) -> Any:
+def open_stored(source: Source, pause: Pause = lambda: None) -> Any:
     """The source as it is stored, for reading bytes."""
     if is_url(source):
         return open_url(str(source))
@@ -220,25 +220,38 @@ def _open_file(source: Source, pause: Pause) -> Any:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(21, "it is a folder")
         if stat.S_ISREG(mode) or os.name == "nt":
-            return _File(source)
+            return LocalFile(source)
         return _Pipe(os.open(source, os.O_RDONLY | os.O_NONBLOCK), pause)
     except (OSError, ValueError) as error:
         raise InputError(f"{shown(source)}: cannot be read: {reason_of(error)}") from error
 
 
-class _File(io.FileIO):
-    """A file on this machine, without a buffer: blocks are large. One that is shorter at its end than when it was opened is damaged."""
+class LocalFile(io.FileIO):
+    """A file on this machine, without a buffer: blocks are large. One that is written to while it is read is damaged."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._size = os.fstat(self.fileno()).st_size
+        self._version = self._look()
+
+    def _look(self) -> tuple[int, int]:
+        status = os.fstat(self.fileno())
+        return status.st_size, status.st_mtime_ns
 
     def readinto(self, buffer: Any) -> int:
         size = super().readinto(buffer) or 0
-        if not size and len(buffer) and self.tell() < self._size:
-            problem = f"cut off while it was read, after {self.tell():,} of {self._size:,} bytes"
-            raise InputError(f"{shown(self.name)}: {problem}. Run the command again.")
+        self.check()
         return size
+
+    read = io.RawIOBase.read  # type: ignore[assignment]  # by `readinto`
+
+    def check(self) -> None:
+        """Raise InputError if the file was written to since it was opened."""
+        if (now := self._look()) != self._version:
+            sizes = f"from {self._version[0]:,} to {now[0]:,} bytes. " if now[0] != self._version[0] else ""
+            problem = "changed while it was read" + (f", {sizes}" if sizes else ". ")
+            raise InputError(
+                f"{shown(self.name)}: {problem}Wait until nothing writes to it, and run the command again."
+            )
 
 
 class _Pipe(io.RawIOBase):

@@ -6,14 +6,13 @@ A document that is not UTF-8, or whose end cannot be read, is damaged: an error,
 
 from __future__ import annotations
 
-import codecs
 from array import array
 
 from ..errors import InputError
 from ._cut_cy import Cutter, count_byte
-from .blocks import BLOCK, Binary, Block, Cut, ReadOptions, Span, StreamSource, too_long, why_not_utf8
+from .blocks import Binary, Block, Cut, ReadOptions, Span, StreamSource, too_long
 from .find import Skip, Source, can_read_again
-from .streams import ByteStream, Pause
+from .streams import Pause
 
 
 class FileSource(StreamSource):
@@ -39,17 +38,13 @@ class FileSource(StreamSource):
 
     def _damage(self) -> str:
         """Why the file cannot be read as a whole; "" where it can."""
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            with ByteStream(self.source) as stream:
-                while data := stream.read(BLOCK):
-                    if self.utf8:
-                        decoder.decode(data)
-                decoder.decode(b"", True)
-        except InputError as error:
-            return str(error).removeprefix(f"{self.name}: ")
-        except UnicodeDecodeError as error:
-            return why_not_utf8(error.object, stream.position - len(error.object))
+        first, block = FileSource(self.source, self._options, cut=self._cut), Block()
+        first.utf8 = self.utf8
+        while first.draw(block):
+            block.finish()
+            if block.skips:
+                first.close()
+                return block.skips[0].reason
         return ""
 
     def _fill(self, block: Block) -> None:
@@ -119,6 +114,6 @@ class CutSource(StreamSource):
         del ends[n:], numbers[n:]
         block.data, block.ends, block.numbers = block.buffer, ends, numbers
         for number in cutter.too_long:
-            block.leave_out(number - self._tag_size, too_long(self._options.max_document_bytes))
+            block.skip(number - self._tag_size, too_long(self._options.max_document_bytes))
         cutter.too_long.clear()
         self.place = [self._position(), cutter.place]

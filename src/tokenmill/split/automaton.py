@@ -13,12 +13,14 @@ loop that can be left only if the next character is not in the class.
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import NamedTuple
 
 from .alphabet import CharSet, NotRegular, classes_of
 from .syntax import parse
 from .tables import Alphabet
-from .tree import Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Reference, Repeat, Start, as_set
+from .tree import Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Reference, Repeat, all_sets, as_set
 
 DEAD = -1
 CHARS, SPLIT, LOOK, ACCEPT = range(4)
@@ -60,6 +62,10 @@ class Graph:
         self.all = 2 * self.end - 1  # every class, and the end
         self.nodes: list[tuple] = [(ACCEPT,)]
 
+    def mask(self, set: CharSet) -> int:
+        """The classes of a set that the tree names, or of several such sets in one: see `as_set`."""
+        return self.masks[set] if set in self.masks else functools.reduce(operator.or_, map(self.mask, set.args))
+
     def add(self, *node) -> int:
         if len(self.nodes) >= MOST_NODES:
             raise NotRegular(f"more than {MOST_NODES} parts")
@@ -82,8 +88,11 @@ class Graph:
             return self.atomic(node.node, after)
         if isinstance(node, Group):
             return self.build(node.node, after)
-        assert isinstance(node, Repeat)
-        return self.repeat(node, after)
+        if isinstance(node, Repeat):
+            return self.repeat(node, after)
+        if isinstance(node, Around):
+            raise NotRegular("a lookaround at more than one character" if node.ahead else "a lookbehind")
+        raise NotRegular("a reference to a group" if isinstance(node, Reference) else "the start of the text")
 
     def repeat(self, node: Repeat, after: int, possessive: bool = False) -> int:
         if isinstance(node.node, Look):
@@ -94,7 +103,7 @@ class Graph:
         if possessive:
             one = as_set(node.node)
             assert one is not None
-            leave = self.add(LOOK, self.all & ~self.masks[one], after)
+            leave = self.add(LOOK, self.all & ~self.mask(one), after)
 
         def ways(inside: int) -> tuple[int, int]:
             return (leave, inside) if node.lazy else (inside, leave)
@@ -130,7 +139,7 @@ class Graph:
 def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
     """The automaton of a pattern, and its classes. NotRegular where only the `regex` module can run the pattern."""
     tree = parse(pattern)
-    alphabet, masks = classes_of(sets_of(tree))
+    alphabet, masks = classes_of(all_sets(tree))
     size = alphabet.size
     graph = Graph(size, masks)
     start = graph.build(tree, 0)
@@ -190,21 +199,3 @@ def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
             for row, accept in zip(cells, accepts, strict=True)
         ],
     ), alphabet
-
-
-def sets_of(node: Node) -> list[CharSet]:
-    """Every set of characters that a tree names, and those that its possessive loops need."""
-    if isinstance(node, Chars | Look):
-        return [node.set]
-    if isinstance(node, Concat | Alternate):
-        found = [s for part in node.parts for s in sets_of(part)]
-    elif isinstance(node, Around):
-        raise NotRegular("a lookaround at more than one character" if node.ahead else "a lookbehind")
-    elif isinstance(node, Reference | Start):
-        raise NotRegular("a reference to a group" if isinstance(node, Reference) else "the start of the text")
-    else:
-        assert isinstance(node, Repeat | Atomic | Group)
-        found = sets_of(node.node)
-    if isinstance(node, Repeat) and (one := as_set(node.node)) is not None:
-        found.append(one)
-    return found

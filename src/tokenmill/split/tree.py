@@ -154,11 +154,14 @@ def folds_to_several(node: Node) -> bool:
 
 
 def _literals(node: Node) -> str:
-    """The characters of a sequence, with a zero for what is not one certain character."""
+    """The characters of a sequence, with a zero for what is not one certain character, and around what is repeated."""
     if isinstance(node, Concat):
         return "".join(map(_literals, node.parts))
     if isinstance(node, Repeat) and node.least == node.most and not node.lazy:
         return _literals(node.node) * min(node.least, 2)
+    if isinstance(node, Repeat | Atomic):
+        return f"\0{_literals(node.node)}\0"
     ranges: Ranges = node.set.args[0] if isinstance(node, Chars) and node.set.op == "ranges" else ()
-    letters = {chr(low).casefold() for low, high in ranges if low == high}  # one letter in its cases
-    return letters.pop() if len(letters) == 1 and all(low == high for low, high in ranges) else "\0"
+    letters = {chr(code).casefold() for low, high in ranges for code in (low, high)}
+    is_letter = len(letters) == 1 and all(high - low < 2 for low, high in ranges)  # one in its cases
+    return letters.pop() if is_letter else "\0"

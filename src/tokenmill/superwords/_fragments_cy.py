@@ -25,7 +25,7 @@ import cython
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memchr, memcpy
-from cython.cimports.tokenmill.kernels._arrays import grown_array
+from cython.cimports.tokenmill.kernels._arrays import grow
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
 from cython.cimports.tokenmill.kernels._signals import raise_signalled
@@ -158,9 +158,7 @@ class SegmentReader:
     @cython.exceptval(-1)
     def make_room(self, nbytes: cython.size_t) -> cython.int:
         """Make room for the ids of a text of this many bytes."""
-        self.ids = cython.cast(
-            cython.pointer(uint32_t), grown_array(self.ids, cython.address(self.ids_room), self.n_ids + nbytes + 4, 4)
-        )
+        grow(cython.address(self.ids), cython.address(self.ids_room), self.n_ids + nbytes + 4, 4)
         return 0
 
     @cython.cfunc

@@ -19,7 +19,7 @@ import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memset
-from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, no_memory, zeroed_array
+from cython.cimports.tokenmill.kernels._arrays import grow, new_array, no_memory, zeroed_array
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
     tm_pair_map_get_or_put,
@@ -111,13 +111,8 @@ class Pairs:
         if room >= FREE:
             with cython.gil:
                 raise MemoryError("more than 2**30 distinct pairs; a higher min_pair_count leaves out the rare ones")
-        self.pair = cython.cast(
-            cython.pointer(Pair), grown_array(self.pair, cython.address(self.room), room, cython.sizeof(Pair))
-        )
-        self.places = cython.cast(
-            cython.pp_char,
-            grown_array(self.places, cython.address(self.places_room), room, cython.sizeof(cython.p_char)),
-        )
+        grow(cython.address(self.pair), cython.address(self.room), room, cython.sizeof(Pair))
+        grow(cython.address(self.places), cython.address(self.places_room), room, cython.sizeof(cython.p_char))
         return 0
 
     def find(self, left, right):
@@ -244,18 +239,13 @@ class Pairs:
         bucket: cython.pointer(Bucket) = cython.address(self.buckets[level])
         item: Item
         if level >= self.open:
-            self.heap = cython.cast(
-                cython.pointer(Item),
-                grown_array(self.heap, cython.address(self.heap_room), self.heap_size + 1, cython.sizeof(Item)),
-            )
+            grow(cython.address(self.heap), cython.address(self.heap_room), self.heap_size + 1, cython.sizeof(Item))
             item.count = record.count
             item.key = cython.cast(uint64_t, record.left) << 32 | record.right
             item.pair = pair
             self.heap_size = heap_push(self.heap, self.heap_size, item)
         else:
-            bucket.pairs = cython.cast(
-                cython.pointer(uint32_t), grown_array(bucket.pairs, cython.address(bucket.room), bucket.size + 1, 4)
-            )
+            grow(cython.address(bucket.pairs), cython.address(bucket.room), bucket.size + 1, 4)
             bucket.pairs[bucket.size] = pair
             bucket.size += 1
         return 0

@@ -31,7 +31,7 @@ import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, qsort
 from cython.cimports.libc.string import memcpy, memset
-from cython.cimports.tokenmill.kernels._arrays import grown_array
+from cython.cimports.tokenmill.kernels._arrays import grow
 from cython.cimports.tokenmill.kernels._platform import tm_multiply, tm_prefetch
 from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import (
@@ -206,9 +206,7 @@ class PickyLoop(Step):
     def _reserve_lists(self, pairs: Pairs) -> cython.int:
         """Make room for as many lists as there is room for pairs."""
         room: cython.size_t = self.late_room
-        self.late = cython.cast(
-            cython.pointer(uint32_t), grown_array(self.late, cython.address(self.late_room), pairs.room, 4)
-        )
+        grow(cython.address(self.late), cython.address(self.late_room), pairs.room, 4)
         memset(self.late + room, 0, (self.late_room - room) * 4)
         return 0
 
@@ -235,10 +233,7 @@ class PickyLoop(Step):
             self.free_entry = self.segment[entry].next
         else:
             entry = self.n_segments
-            self.segment = cython.cast(
-                cython.pointer(Segment),
-                grown_array(self.segment, cython.address(self.segments_room), entry + 1, cython.sizeof(Segment)),
-            )
+            grow(cython.address(self.segment), cython.address(self.segments_room), entry + 1, cython.sizeof(Segment))
             self.n_segments += 1
         self.segment[entry].places = places
         self.segment[entry].size = size
@@ -262,10 +257,7 @@ class PickyLoop(Step):
         pairs.empty()
         self.free_entry = 0
         self.n_segments = tokens.n_tokens + 1
-        self.segment = cython.cast(
-            cython.pointer(Segment),
-            grown_array(self.segment, cython.address(self.segments_room), self.n_segments, cython.sizeof(Segment)),
-        )
+        grow(cython.address(self.segment), cython.address(self.segments_room), self.n_segments, cython.sizeof(Segment))
         memset(self.segment, 0, self.n_segments * cython.sizeof(Segment))
         memset(self.late, 0, self.late_room * 4)
         births = self.segment + 1

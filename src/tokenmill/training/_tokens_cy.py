@@ -8,7 +8,7 @@ import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.kernels._arrays import grown_array, no_memory, zeroed_array
+from cython.cimports.tokenmill.kernels._arrays import grow, no_memory, zeroed_array
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key_of
 from cython.cimports.tokenmill.training._corpus_cy import TOKEN
 from cython.cimports.tokenmill.training._take_apart import Made, take_apart
@@ -126,9 +126,7 @@ class Tokens:
     def remove(self, id, a, b):
         """Remove `id`, whose IoS is a / b; what replaces it is put into `parts`. Returns the number of parts."""
         length: cython.size_t = self.token[id].length
-        self.parts = cython.cast(
-            cython.pointer(uint32_t), grown_array(self.parts, cython.address(self.parts_room), 2 * length, 4)
-        )
+        grow(cython.address(self.parts), cython.address(self.parts_room), 2 * length, 4)
         self.held = self.parts + length
         self.n_parts = take_apart(self.made, id, self.parts, length)
         self.made[id].removed = True
@@ -159,10 +157,7 @@ class Tokens:
         event: cython.pointer(Event)
         if self.n_events >= 0x7FFFFFFF:
             no_memory(self.n_events + 1, cython.sizeof(Event))
-        self.event = cython.cast(
-            cython.pointer(Event),
-            grown_array(self.event, cython.address(self.events_room), self.n_events + 1, cython.sizeof(Event)),
-        )
+        grow(cython.address(self.event), cython.address(self.events_room), self.n_events + 1, cython.sizeof(Event))
         event = self.event + self.n_events
         event.left, event.right, event.new = left, right, new
         event.numbers[0], event.numbers[1] = a, b
@@ -175,15 +170,9 @@ class Tokens:
         at: cython.size_t = self.token[id - 1].at + self.token[id - 1].length if id else 0
         if id >= TOKEN:
             no_memory(id, cython.sizeof(Token))
-        self.token = cython.cast(
-            cython.pointer(Token), grown_array(self.token, cython.address(self.room), id + 1, cython.sizeof(Token))
-        )
-        self.made = cython.cast(
-            cython.pointer(Made), grown_array(self.made, cython.address(self.made_room), id + 1, cython.sizeof(Made))
-        )
-        self.text = cython.cast(
-            cython.pointer(uint8_t), grown_array(self.text, cython.address(self.text_room), at + length, 1)
-        )
+        grow(cython.address(self.token), cython.address(self.room), id + 1, cython.sizeof(Token))
+        grow(cython.address(self.made), cython.address(self.made_room), id + 1, cython.sizeof(Made))
+        grow(cython.address(self.text), cython.address(self.text_room), at + length, 1)
         memset(cython.address(self.token[id]), 0, cython.sizeof(Token))
         memset(cython.address(self.made[id]), 0, cython.sizeof(Made))
         self.token[id].at = at

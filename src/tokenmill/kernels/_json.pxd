@@ -1,5 +1,5 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from ._platform cimport tm_ctz
 from ._utf8 cimport tm_utf8_read, tm_utf8_write
@@ -91,4 +91,102 @@ cdef inline bint _hex(const uint8_t* p, size_t left, uint32_t* point) noexcept n
             return False
         number = number << 4 | digit
     point[0] = number
+    return True
+
+
+# The rest of JSON, to the letter of RFC 8259 but for what is hard on Python's json: nested less than 64 deep, numbers of at most
+# 4,000 digits. Each function steps over what it names, from at[0] on, and returns whether that is there.
+cdef enum:
+    DEEPEST = 64
+    DIGITS = 4000
+
+
+cdef inline void skip_space(const uint8_t** at, const uint8_t* end) noexcept nogil:
+    while at[0] < end and (at[0][0] == 32 or at[0][0] == 10 or at[0][0] == 13 or at[0][0] == 9):
+        at[0] += 1
+
+
+# `byte`, and white space before and after it.
+cdef inline bint take(const uint8_t** at, const uint8_t* end, int byte) noexcept nogil:
+    skip_space(at, end)
+    if at[0] == end or at[0][0] != byte:
+        return False
+    at[0] += 1
+    skip_space(at, end)
+    return True
+
+
+cdef inline bint skip_string(const uint8_t** at, const uint8_t* end) noexcept nogil:
+    cdef size_t size
+    cdef const uint8_t* after = json_string(at[0], end, NULL, &size)
+    if after != NULL:
+        at[0] = after
+    return after != NULL
+
+
+cdef inline bint skip_value(const uint8_t** at, const uint8_t* end, int depth) noexcept nogil:
+    cdef int byte = at[0][0] if at[0] < end else 0
+    if byte == 0x22:
+        return skip_string(at, end)
+    if byte == 0x7B or byte == 0x5B:
+        return _skip_items(at, end, depth, byte + 2)
+    if byte == 0x74:
+        return _skip_word(at, end, b"true", 4)
+    if byte == 0x66:
+        return _skip_word(at, end, b"false", 5)
+    if byte == 0x6E:
+        return _skip_word(at, end, b"null", 4)
+    return _skip_number(at, end)
+
+
+# An object or an array; `close` is the bracket at its end.
+cdef inline bint _skip_items(const uint8_t** at, const uint8_t* end, int depth, int close) noexcept nogil:
+    if depth == DEEPEST:
+        return False
+    at[0] += 1
+    if take(at, end, close):
+        return True
+    while True:
+        if close == 0x7D and not (skip_string(at, end) and take(at, end, 0x3A)):
+            return False
+        if not skip_value(at, end, depth + 1):
+            return False
+        if not take(at, end, 0x2C):
+            return take(at, end, close)
+
+
+cdef inline bint _skip_word(const uint8_t** at, const uint8_t* end, const char* word, size_t size) noexcept nogil:
+    if <size_t> (end - at[0]) < size or memcmp(at[0], word, size) != 0:
+        return False
+    at[0] += size
+    return True
+
+
+# Digits; how many there are.
+cdef inline size_t _skip_digits(const uint8_t** at, const uint8_t* end) noexcept nogil:
+    cdef const uint8_t* start = at[0]
+    while at[0] < end and 0x30 <= at[0][0] <= 0x39:
+        at[0] += 1
+    return at[0] - start
+
+
+cdef inline bint _skip_number(const uint8_t** at, const uint8_t* end) noexcept nogil:
+    cdef const uint8_t* first
+    cdef size_t n
+    if at[0] < end and at[0][0] == 0x2D:
+        at[0] += 1
+    first = at[0]
+    n = _skip_digits(at, end)
+    if n == 0 or n > DIGITS or (first[0] == 0x30 and n > 1):
+        return False
+    if at[0] < end and at[0][0] == 0x2E:
+        at[0] += 1
+        if _skip_digits(at, end) == 0:
+            return False
+    if at[0] < end and at[0][0] | 32 == 0x65:
+        at[0] += 1
+        if at[0] < end and (at[0][0] == 0x2B or at[0][0] == 0x2D):
+            at[0] += 1
+        if _skip_digits(at, end) == 0:
+            return False
     return True
