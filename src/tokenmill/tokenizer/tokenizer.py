@@ -53,9 +53,7 @@ class Tokenizer:
         source: Origin | None = None,
     ):
         if not isinstance(vocabulary, Vocabulary):
-            raise UsageError(
-                f"Tokenizer() needs a Vocabulary, not {vocabulary!r}; tokenmill.load opens files and names"
-            )
+            raise UsageError(f"expected a Vocabulary, not {vocabulary!r}; tokenmill.load opens files and names")
         self._name, self._source = name, source
         self._core = core_of(vocabulary, cache_bytes)  # for tokenmill's own modules
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
