@@ -75,7 +75,7 @@ class Reader:
                     return False
                 self.spans[key] = (first, self.size())
                 last = self.p
-                while last[-1] <= 0x20:  # the space after it
+                while (last - 1)[0] <= 0x20:  # the space after it
                     last -= 1
                 self.cuts.append((begin, last - self.start))
             elif not skip_value(cython.address(self.p), self.end, 0):
