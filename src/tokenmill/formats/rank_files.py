@@ -39,7 +39,7 @@ def companion_path(path: Path) -> Path:
 
 
 def looks_like_tiktoken(data: bytes) -> bool:
-    """Whether the first line of `data` holds a token in base64 and a number."""
+    """Return whether the first line of `data` is a token in base64, followed by a number."""
     first = data[:1_000_000].lstrip().split(b"\n", 1)[0].split()
     try:
         return len(first) == 2 and first[1].isdigit() and bool(decode_base64(first[0]))

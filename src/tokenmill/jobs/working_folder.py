@@ -136,7 +136,7 @@ def alone(output: StrPath | None) -> Iterator[None]:
     """
     with contextlib.ExitStack() as lock:
         if output is not None and not is_device(output):
-            # The absolute path of the root of a disk has no name, and nothing is beside it.
+            # The root of a disk has no name and no folder around it, so it cannot be locked.
             path = Path(output).absolute()
             with contextlib.suppress(*[OutputError] if path.is_dir() else ()):
                 if path.name:

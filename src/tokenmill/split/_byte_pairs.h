@@ -68,8 +68,8 @@ TM_SIMD size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_
     return at;
 }
 
-/* The first pair of the set from text[at] on whose bit in `exact` is set, or a place behind `length` or with fewer than 65 bytes
- * behind it. */
+/* The first pair of the set from text[at] on whose bit in `exact` is set, or else a place from `length` on, or one with fewer
+ * than 65 bytes behind it. */
 TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, const uint8_t *text, size_t at, size_t length,
                             tm_pair_block *block) {
     const tm_bytes first_beyond = tm_all(set->first_beyond), second_beyond = tm_all(set->second_beyond);

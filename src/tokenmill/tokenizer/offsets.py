@@ -77,7 +77,7 @@ def encode_spans(
         unknown, token = vocabulary.unknown, vocabulary.token_bytes(vocabulary.unknown) or b""
     by_character = vocabulary.alphabet == "characters"
     occurs = vocabulary.fuse_unknown and unknown.to_bytes(4, sys.byteorder, signed=True) in bytes(ids)
-    occurs = occurs and unknown in memoryview(ids).cast("B").cast("I")  # not in the halves of two others
+    occurs = occurs and unknown in memoryview(ids).cast("B").cast("I")  # those bytes may also lie across two ids
     sizes = _fused_sizes(core, data, rows, changes) if occurs else []
     found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, token, by_character, sizes)
     spans = memoryview(found).cast("q")

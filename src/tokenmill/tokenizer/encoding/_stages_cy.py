@@ -445,7 +445,7 @@ def _is_long(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, 
 @cython.inline
 @cython.exceptval(check=False)
 def _window(text: cython.pointer(cython.const[uint8_t]), end: cython.size_t, length: cython.size_t) -> cython.size_t:
-    """Where a character ends after text[end], at most WINDOW further, so that the check of short stretches is one."""
+    """The end of a whole character, up to WINDOW bytes behind text[end]: one check then covers several short stretches."""
     if length - end > WINDOW:
         length = end + WINDOW
         while length > end and text[length] & 0xC0 == 0x80:
