@@ -22,6 +22,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
+    "infer_types": True,
     "freethreading_compatible": True,  # a Python without the GIL keeps it off
 }
 

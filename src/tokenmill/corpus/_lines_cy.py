@@ -61,7 +61,6 @@ def _put_text(out: cython.pointer(uint8_t), at: cython.size_t, text: cython.poin
               start: cython.size_t, end: cython.size_t) -> cython.size_t:
     """Write text[start:end] with JSON's escapes."""
     run: cython.size_t = start
-    byte: uint8_t
     while True:
         while run < end and ESCAPES[text[run]] == 0:
             run += 1
@@ -86,7 +85,6 @@ def _put_text(out: cython.pointer(uint8_t), at: cython.size_t, text: cython.poin
 @cython.exceptval(check=False)
 def _space_end(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, end: cython.size_t) -> cython.size_t:
     """Return the end of the white space (as Python's str defines it) that text[start:end] begins with."""
-    size: cython.size_t
     point: uint32_t = 0
     while start < end:
         size = tm_utf8_read(text + start, end - start, cython.address(point))
@@ -107,9 +105,7 @@ def _room_of(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, 
     Filters may change control characters, other ends of lines than a line feed, marks and noncharacters.
     """
     room: cython.size_t = 0
-    size: cython.size_t
     point: uint32_t = 0
-    byte: uint8_t
     while start < end:
         byte = text[start]
         if byte < 0x80:
@@ -145,10 +141,7 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
     start: cython.size_t = ends[first - 1] if first > 0 else 0
     end: cython.size_t = start
     last: cython.size_t
-    size: cython.size_t
-    chars: cython.size_t
     room: cython.size_t = 0
-    at: cython.size_t
     written: cython.size_t = 0
     kept: cython.size_t = 0
     text_bytes: cython.size_t = 0
@@ -184,11 +177,11 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
             start += 1
         while last > start and text[last - 1] == NEWLINE:
             last -= 1
-        at = _space_end(text, start, last)
+        at: cython.size_t = _space_end(text, start, last)
         if at == last:
             blank += 1
             continue
-        chars = 0
+        chars: cython.size_t = 0
         for at in range(start, last):
             if chars >= min_chars:
                 break

@@ -26,8 +26,6 @@ def traits(text: str) -> cython.int:
     True
     """
     bits: cython.int = 4096
-    letter: cython.Py_UCS4
-    c: uint32_t
     before: uint32_t = 10  # the last characters; the text begins like a line
     second: uint32_t = 0
     third: uint32_t = 0

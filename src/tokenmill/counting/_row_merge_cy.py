@@ -31,7 +31,6 @@ def _order(first: cython.pointer(cython.const[cython.void]), second: cython.poin
     """Which of two rows comes first in canonical order; 0 if they have the same pretoken."""
     a: cython.pointer(cython.const[Row]) = cython.cast(cython.pointer(cython.const[Row]), first)
     b: cython.pointer(cython.const[Row]) = cython.cast(cython.pointer(cython.const[Row]), second)
-    order: cython.int
     if a.hash != b.hash:
         return 1 if a.hash > b.hash else -1
     order = memcmp(a.pretoken, b.pretoken, min(a.length, b.length))
@@ -76,10 +75,6 @@ class RowMerge:
         entries: cython.pointer(Entry) = table.entries
         slots: cython.size_t = table.slots
         at: cython.size_t = first
-        stop: cython.size_t
-        entry: cython.pointer(Entry)
-        row: cython.pointer(Row)
-        hash: uint64_t
         more: cython.bint = True
         i: cython.size_t = self.used
         self.kept.append(table)
@@ -114,9 +109,7 @@ class RowMerge:
         """Add the pretokens arena[offsets[i]:offsets[i + 1]] with their counts and hashes, in any order."""
         n: cython.size_t = counts.shape[0]
         size: cython.size_t = arena.shape[0]
-        i: cython.size_t
         valid: cython.bint = True
-        row: cython.pointer(Row)
         self.kept.append(arena)
         if cython.cast(cython.size_t, offsets.shape[0]) != n + 1 or hashes.shape[0] != counts.shape[0]:
             raise ValueError("there is one offset more than counts and hashes")
@@ -138,8 +131,6 @@ class RowMerge:
     def finish(self):
         """Merge all that was added. Returns how many rows there are, and how many bytes of pretokens."""
         n: cython.size_t = 0
-        i: cython.size_t
-        row: cython.pointer(Row)
         last: cython.pointer(Row) = cython.NULL
         overflow: cython.bint = False
         with cython.nogil:
@@ -161,8 +152,6 @@ class RowMerge:
 
     def write(self, arena: uint8_t[::1], offsets: uint64_t[::1], counts: uint64_t[::1]):
         """Write the rows that `finish` told of: pretoken i ends at arena[offsets[i]]."""
-        i: cython.size_t
-        row: cython.pointer(Row)
         position: cython.size_t = 0
         if (cython.cast(cython.size_t, arena.shape[0]) < self.nbytes
                 or cython.cast(cython.size_t, offsets.shape[0]) < self.used
@@ -196,10 +185,6 @@ class RowMerge:
         high: uint64_t = 0
         shift: cython.int = 0
         end: cython.size_t = 0
-        size: cython.size_t
-        i: cython.size_t
-        j: cython.size_t
-        moving: Row
         for i in range(n):
             low = min(low, self.rows[i].hash)
             high = max(high, self.rows[i].hash)
@@ -217,7 +202,7 @@ class RowMerge:
             self.bounds[i] = end  # where the next row of the bucket goes
             end += size
         for i in range(n):
-            j = (self.rows[i].hash - low) >> shift
+            j: cython.size_t = (self.rows[i].hash - low) >> shift
             self.sorted[self.bounds[j]] = self.rows[i]
             self.bounds[j] += 1
         for i in range(buckets):
@@ -226,7 +211,7 @@ class RowMerge:
                 qsort(self.sorted + end, self.bounds[i] - end, cython.sizeof(Row), _order)
         for i in range(1, n):
             j = i
-            moving = self.sorted[i]
+            moving: Row = self.sorted[i]
             while j > 0 and (self.sorted[j - 1].hash > moving.hash or (
                     self.sorted[j - 1].hash == moving.hash and _order(self.sorted + j - 1, cython.address(moving)) > 0)):
                 self.sorted[j] = self.sorted[j - 1]
@@ -237,14 +222,12 @@ class RowMerge:
 
 def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1], out: uint64_t[::1]):
     """The canonical hash of each pretoken arena[offsets[i]:offsets[i + 1]], by which word counts are ordered."""
-    i: cython.Py_ssize_t
     empty: tm_key
-    key: tm_key
     empty.lo = 0
     empty.hi = EMPTY << 56
     with cython.nogil:
         for i in range(out.shape[0]):
-            key = empty
+            key: tm_key = empty
             if offsets[i] < offsets[i + 1]:
                 key = tm_key_of(cython.address(arena[0]) + offsets[i], offsets[i + 1] - offsets[i],
                                 cython.address(arena[0]) + arena.shape[0], TM_CANONICAL)

@@ -103,13 +103,7 @@ class CountTable:
         mask: uint64_t = slots - 1
         longest: cython.size_t = 15 if ends[n - 1] + 16 <= readable else 0
         m: cython.Py_ssize_t = 0
-        i: cython.Py_ssize_t
-        length: cython.size_t
-        mixed: uint64_t
-        same: uint64_t
         old: Addition
-        key: tm_key
-        slot: cython.pointer(Addition)
         for i in range(n):
             length = ends[i] - start
             if length > longest:
@@ -126,7 +120,7 @@ class CountTable:
             old.hi = slot.hi
             old.count = slot.count
             # Whether the slot has this pretoken is unpredictable, so nothing branches on it: the old entry is always written.
-            same = ((old.lo ^ key.lo) | (old.hi ^ key.hi)) == 0
+            same: uint64_t = ((old.lo ^ key.lo) | (old.hi ^ key.hi)) == 0
             out[m].lo = old.lo
             out[m].hi = old.hi
             out[m].count = old.count
@@ -139,17 +133,12 @@ class CountTable:
     def add_all(self, some: cython.pointer(cython.const[Addition]), n: cython.Py_ssize_t) -> cython.bint:
         """Add up to MOST pretokens, for which the table must have room; False if memory for long ones ran out."""
         homes: cython.size_t[MOST]
-        add: cython.pointer(cython.const[Addition])
-        entry: cython.pointer(Entry)
         entries: cython.pointer(Entry) = self.entries
         slots: cython.size_t = self.slots
-        slot: cython.size_t
         steps: cython.size_t = 0
         room: cython.size_t = 0
         weight: uint64_t = self.weight
-        count: uint64_t
         key: tm_key
-        i: cython.Py_ssize_t
         for i in range(n):
             add = some + i
             key.lo = add.lo
@@ -157,7 +146,7 @@ class CountTable:
             if (key.hi >> 56) == LONG:
                 room += add.length + 8
             if self.seeded:
-                slot = tm_mulhi(self.seeded_hash(key, add.pretoken, add.length), slots)
+                slot: cython.size_t = tm_mulhi(self.seeded_hash(key, add.pretoken, add.length), slots)
             else:
                 slot = tm_mulhi(tm_hash(key, TM_CANONICAL), slots)
             homes[i] = slot
@@ -201,8 +190,6 @@ class CountTable:
 
     def reseed(self) -> cython.void:
         """Move the entries to slots of the seeded hash; without memory for that, they stay where they are."""
-        fresh: cython.pointer(Entry)
-        i: cython.size_t
         self.window_steps = 0
         if self.seeded:
             return
@@ -218,7 +205,6 @@ class CountTable:
     def move(self, entry: cython.pointer(cython.const[Entry]), to: cython.pointer(Entry),
              slots: cython.size_t) -> cython.void:
         """Put an entry, unless it is empty, into the first free slot of another table."""
-        slot: cython.size_t
         if entry.hi == 0:
             return
         slot = self.home(entry, slots)
@@ -232,7 +218,6 @@ class CountTable:
 
     def reserve_arena(self, room: cython.size_t) -> cython.bint:
         size: cython.size_t = max(2 * self.arena_size, self.arena_used + room + 65536)
-        arena: cython.pointer(cython.void)
         if self.arena_size - self.arena_used >= room:
             return True
         arena = tm_pages_grow(self.arena, self.arena_size, size)
@@ -256,7 +241,6 @@ class CountTable:
         """Move the entries to a table of `slots` slots, which are more. pause: called often; it may raise to give up."""
         entries: cython.pointer(Entry) = cython.cast(cython.pointer(Entry), tm_pages_new(slots * cython.sizeof(Entry)))
         first: cython.size_t = 0
-        i: cython.size_t
         if entries == cython.NULL:
             raise MemoryError
         try:
@@ -300,8 +284,6 @@ def _next_ends(scanner: Scanner | None, base: cython.pointer(cython.const[uint8_
     """
     first: cython.size_t = document_ends[document[0] - 1] if document[0] > 0 else 0
     n: cython.Py_ssize_t = 0
-    m: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     while n <= batch - LEAST_ROOM and document[0] < document_ends.shape[0]:
         if position >= document_ends[document[0]]:
             first = document_ends[document[0]]
@@ -337,7 +319,6 @@ def count_text(table: CountTable, scanner: Scanner | None, text: cython.const[ui
     ends: cython.size_t[512]
     some: Addition[768]  # BATCH + MOST
     waiting: cython.Py_ssize_t = 0
-    n: cython.Py_ssize_t
     emptied: cython.size_t = 0
     stuck: cython.bint = False
     # What waits, what comes in and what is in the cache may all be new to the table. With little room, they are fewer.

@@ -70,7 +70,6 @@ class EventTable:
         import numpy as np
 
         i: cython.size_t
-        row: cython.pointer(Event)
         removals: cython.bint = (np.asarray(events)[:, 1] < 0).any()
         made: cython.pointer(Made) = cython.cast(cython.pointer(Made), zeroed_array(self.n_ids, cython.sizeof(Made)))
         latest: uint32_t[::1] = np.zeros(self.n_ids, np.uint32)  # by token: the number of its last parts list, plus 1
@@ -126,8 +125,6 @@ class EventTable:
         """
         token: uint32_t = self.event[event].left
         length: cython.size_t = self.length[token]
-        size: cython.size_t
-        last: cython.pointer(Parts)
         grow(cython.address(self.part), cython.address(self.part_room), self.part_used + length, 4)
         size = take_apart(made, token, self.part + self.part_used, length)
         made[token].removed = True
@@ -168,14 +165,11 @@ class EventTable:
         are left of a pretoken are at its beginning in `symbols`. A symbol may be any id that spans one symbol, or an id
         without a token.
         """
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
         start: cython.size_t = 0
         done: cython.size_t = 0
         room: cython.size_t = 0
         memory: cython.p_void = cython.NULL
-        ids: cython.pointer(uint32_t)
         try:
             with cython.nogil:
                 for i in range(ends.shape[0]):
@@ -211,12 +205,6 @@ class EventTable:
         # waits[i] is the next event of the token ids[i] or of the pair that begins with it. A merge closes the gap in both
         # arrays, a removal opens one.
         waits: uint32_t[SHORT_REPLAY]
-        i: cython.Py_ssize_t
-        at: cython.Py_ssize_t
-        size: cython.Py_ssize_t
-        event: uint32_t
-        row: cython.pointer(Event)
-        parts: cython.pointer(Parts)
         steps: cython.size_t = 0
         for i in range(n):
             waits[i] = _next_event(self, ids[i], ids[i + 1] if i + 1 < n else NO_EVENT, 0)
@@ -235,7 +223,7 @@ class EventTable:
             if happened != cython.NULL:
                 happened[event] += weight
             row = cython.address(self.event[event])
-            size = 1
+            size: cython.Py_ssize_t = 1
             if row.right != NO_EVENT:
                 n -= 1
                 for i in range(at + 1, n):
@@ -263,10 +251,6 @@ class EventTable:
         heap: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), nodes + n)
         used: cython.size_t = 0
         steps: cython.size_t = 0
-        i: cython.Py_ssize_t
-        place: uint32_t
-        last: uint32_t
-        event: uint32_t
         link_tokens(nodes, ids, cython.cast(uint32_t, n))
         for i in range(n):
             used = _wait(self, nodes, heap, used, cython.cast(uint32_t, i), 0)
@@ -320,9 +304,6 @@ def _next_event(table: EventTable, id: uint32_t, right: uint32_t, first: uint32_
 def _later(table: EventTable, event: uint32_t, first: uint32_t) -> uint32_t:
     """Return the earliest event from `first` on of the pair or token whose first one is `event`, by binary search."""
     low: cython.size_t = table.event[event].list
-    end: cython.size_t
-    high: cython.size_t
-    middle: cython.size_t
     if low == 0:
         return NO_EVENT
     low -= 1
@@ -360,7 +341,6 @@ def _split(table: EventTable, nodes: cython.pointer(Node), place: uint32_t, numb
     end: uint32_t = nodes[place].next
     k: cython.size_t = table.parts[number].start
     stop: cython.size_t = k + table.parts[number].size
-    after: uint32_t
     while True:
         nodes[place].id = table.part[k]
         k += 1

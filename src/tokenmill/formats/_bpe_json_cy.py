@@ -59,8 +59,6 @@ class Reader:
     def read(self, in_model: cython.bint) -> cython.bint:
         """Find $.model in the object here, and in it the vocabulary and the merges, and read them."""
         begin: cython.size_t
-        first: cython.size_t
-        last: Bytes
         if not self.take(ord("{")):
             return False
         while True:
@@ -74,7 +72,7 @@ class Reader:
                 if not self.read_items(key == b"merges"):
                     return False
                 self.spans[key] = (first, self.size())
-                last = self.p
+                last: Bytes = self.p
                 while (last - 1)[0] <= 0x20:  # the space after it
                     last -= 1
                 self.cuts.append((begin, last - self.start))
@@ -142,12 +140,11 @@ class Reader:
 
     @cython.cfunc
     def read_token(self) -> cython.bint:
-        digits: Bytes
         id: uint64_t = 0
         size: cython.Py_ssize_t = self.string(0)
         if size < 0 or not self.take(ord(":")):
             return False
-        digits = self.p
+        digits: Bytes = self.p
         while self.p < self.end and self.p - digits < 8 and 0x30 <= self.p[0] <= 0x39:
             id = 10 * id + self.p[0] - 0x30
             self.p += 1
@@ -159,7 +156,6 @@ class Reader:
     @cython.cfunc
     def read_merge(self) -> cython.bint:
         left: cython.Py_ssize_t = 0
-        size: cython.Py_ssize_t
         pair: cython.bint = self.take(ord("["))
         if pair:
             left = self.string(0)

@@ -63,7 +63,6 @@ def tables_of(texts: list):
 def end_of_texts(data: bytes, start: cython.size_t, count: cython.size_t):
     """The end of `count` texts from data[start] on, each after its size as a uint64; None if `data` ends before it."""
     size: uint64_t = 0
-    n: cython.size_t
     end: cython.size_t = PyBytes_GET_SIZE(data)
     for n in range(count):
         if end - start < 8:
@@ -108,9 +107,6 @@ class BpeTables:
         at: cython.size_t = start
         size: uint32_t = 0
         id: uint32_t = 0
-        i: cython.size_t
-        hash: uint64_t
-        slot: cython.size_t
         self.data = data
         self.first = cython.cast(Bytes, PyBytes_AS_STRING(data))
         self.end = self.first + PyBytes_GET_SIZE(data)
@@ -166,7 +162,6 @@ class BpeTables:
     def slot(self, p: Bytes, size: cython.size_t, key: tm_key, hash: uint64_t) -> cython.size_t:
         """The slot of a text, or the free one where it belongs."""
         at: cython.size_t = hash & (self.n_slots - 1)
-        entry: cython.pointer(Entry)
         while self.slots[at] != 0:
             if self.slots[at] >> 32 == hash >> 32:
                 entry = self.entries + ((self.slots[at] & NONE) - 1)
@@ -220,22 +215,18 @@ class BpeTables:
         """
         lefts: Text[32]  # GROUP
         rights: Text[32]
-        n: cython.int
         i: cython.int
-        gap: cython.int
         size: uint32_t = 0
         cut: uint32_t = 0
-        left: uint32_t
-        right: uint32_t
         made: uint32_t = NONE
         p: Bytes = self.first + start
         while p < self.first + end:
-            n = 0
+            n: cython.int = 0
             while p < self.first + end and n < GROUP:
                 memcpy(cython.address(size), p, 4)
                 memcpy(cython.address(cut), p + 4, 4)
                 p += 8
-                gap = cut == 0
+                gap: cython.int = cut == 0
                 if gap:
                     while cut < size and p[cut] != 0x20:
                         cut += 1
@@ -275,8 +266,6 @@ class BpeTables:
         """Of a pair that is listed twice keep the last. Equal pairs make the same token, so those that make one are compared."""
         latest: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
         before: cython.pointer(uint32_t) = cython.NULL
-        row: cython.size_t
-        at: cython.size_t
         kept: cython.size_t = 0
         try:
             before = cython.cast(cython.pointer(uint32_t), new_array(self.n_rows + 1, 4))
@@ -305,8 +294,6 @@ class BpeTables:
         """
         id: cython.size_t
         cut: cython.size_t
-        left: uint32_t
-        right: uint32_t
         for id in sorted(range(self.n_ids), key=scores.__getitem__, reverse=True):
             if self.by_id[id] == 0:
                 continue
@@ -343,8 +330,6 @@ class BpeTables:
         bytes_of: the bytes that ids stand for, whatever their texts. Returns the texts that no text is encoded to, by id.
         """
         apart: dict = {}
-        id: cython.size_t
-        size: cython.Py_ssize_t
         o: cython.size_t = 0
         space: bytes = b"" if mark is None else mark.encode()
         by_bytes: cython.bint = mark is None
@@ -382,11 +367,9 @@ class BpeTables:
         apart: ids whose merges are left out. bytes_apart: ids of tokens that have no merges. added: ids of added tokens, whose
         own entries are left out unless a merge makes them.
         """
-        row: cython.size_t
         kept: cython.size_t = 0
         id: cython.size_t
         k: cython.int
-        left_out: cython.bint
         start: cython.size_t = 0
         o: cython.size_t = 0
         n: cython.size_t = 0
@@ -398,7 +381,7 @@ class BpeTables:
             for id in bytes_apart:
                 flags[id] = 2
             for row in range(self.n_rows):
-                left_out = False
+                left_out: cython.bint = False
                 for k in range(3):
                     left_out |= flags[self.rows[3 * row + k]] & 1
                 if left_out:
@@ -481,7 +464,6 @@ def _bytes(text: Text) -> bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def _is_utf8(p: Bytes, n: cython.size_t) -> cython.bint:
-    size: cython.size_t
     point: uint32_t = 0
     while n > 0:
         size = tm_utf8_read(p, n, cython.address(point))

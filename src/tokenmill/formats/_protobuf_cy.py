@@ -49,7 +49,6 @@ class FieldReader:
     def next(self) -> cython.bint:
         """Read a field. False at the end of the message. ValueError for one that is not whole."""
         tag: uint64_t = 0
-        whole: cython.bint
         if self.p == self.end:
             return False
         whole = self.varint(cython.address(tag))
@@ -93,8 +92,6 @@ def read_pieces(data: bytes) -> tuple:
     scores: list = []
     kinds: list = []
     others: dict = {}
-    score: cython.float
-    kind: uint64_t
     model.p = cython.cast(Bytes, PyBytes_AS_STRING(data))
     model.end = model.p + PyBytes_GET_SIZE(data)
     while model.next():
@@ -104,7 +101,7 @@ def read_pieces(data: bytes) -> tuple:
             others[model.number] = others.get(model.number, b"") + _block(model)  # blocks of one message are joined
             continue
         text = ""
-        score = 0
+        score: cython.float = 0
         kind = NORMAL
         piece.p = model.start
         piece.end = model.start + model.size

@@ -42,9 +42,6 @@ class Builder:
     @cython.cfunc
     def find_pair(self, id: int32_t, token: bytes) -> cython.bint:
         """Whether two built tokens are joined to this one and no merge of a lower rank crosses from one to the other."""
-        cut: cython.Py_ssize_t
-        x: int32_t
-        y: int32_t
         for cut in range(len(token) - 1, 0, -1):  # long left parts first: most tokens are a word and its ending
             x = self.rank(token[:cut], id)
             if x >= id or self.left[x] == -1:
@@ -73,7 +70,6 @@ class Builder:
         """Whether a merge of a rank below `limit` crosses from x to y, when both grow side by side from bytes."""
         x_until: int32_t = limit  # the ranks at which x and y become part of something larger
         y_until: int32_t = limit
-        rank: int32_t
         while True:
             rank = self.rank(cython.cast(bytes, self.tokens[x]) + cython.cast(bytes, self.tokens[y]), limit)
             # Of two pairs of one rank the left one is joined first, so a tie with the right neighbour counts.

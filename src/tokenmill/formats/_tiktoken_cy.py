@@ -24,16 +24,13 @@ def read_ranks(data: bytes):
     start: cython.pointer(uint8_t) = o
     p: Bytes = cython.cast(Bytes, PyBytes_AS_STRING(data))
     end: Bytes = p + PyBytes_GET_SIZE(data)
-    size: cython.Py_ssize_t
-    id: uint32_t
-    digits: Bytes
     while p < end:
         size = _decode(cython.address(p), o + 8)  # the NUL after the data ends every loop
         if size < 1 or p[0] != 0x20:
             return None
         p += 1
-        digits = p
-        id = 0
+        digits: Bytes = p
+        id: uint32_t = 0
         while 0x30 <= p[0] <= 0x39 and p - digits < 8:
             id = 10 * id + p[0] - 0x30
             p += 1

@@ -51,10 +51,8 @@ def count_byte(buffer: uint8_t[::1], length: cython.size_t, byte: uint8_t) -> in
 @cython.exceptval(check=False)
 def _count(text: cython.pointer(uint8_t), at: cython.size_t, end: cython.size_t, byte: uint8_t) -> cython.size_t:
     count: cython.size_t = 0
-    within: uint8_t
-    i: cython.size_t
     while at + 128 <= end:  # the loop becomes vector instructions
-        within = 0
+        within: uint8_t = 0
         for i in range(128):
             within += text[at + i] == byte
         count += within
@@ -114,9 +112,6 @@ class Cutter:
         end: cython.size_t = 0
         after: cython.size_t = 0
         written: cython.size_t = 0
-        begin: cython.size_t
-        before: cython.size_t
-        place: uint64_t
         n: cython.Py_ssize_t = 0
         with cython.nogil:
             while start < length:
@@ -189,7 +184,6 @@ class Cutter:
     def _after_blank(self, text: cython.pointer(uint8_t), at: cython.size_t, length: cython.size_t,
                      final: cython.bint) -> cython.size_t:
         """Return the end of the blank lines at text[at]; final: whether the last one needs no newline."""
-        newline: cython.size_t
         while at < length:
             newline = at  # no search for the newline: most lines have a letter soon
             while newline < length and text[newline] != NEWLINE and (text[newline] == 32 or 9 <= text[newline] <= 13):
@@ -220,8 +214,6 @@ class Cutter:
 def _put_lines(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.size_t, ended: cython.bint,
                written: cython.size_t) -> cython.size_t:
     """Move text[start:end] to text[written:], without the carriage returns before a newline; `ended`: one follows."""
-    newline: cython.size_t
-    stop: cython.size_t
     if _find(text, start, end, RETURN) == end:
         memmove(text + written, text + start, end - start)
         return written + end - start
@@ -242,7 +234,6 @@ def _put_lines(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.
 def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]) -> list:
     """Which of the documents in `text` are not UTF-8."""
     damaged: list = []
-    i: cython.Py_ssize_t
     n: cython.Py_ssize_t = ends.shape[0]
     at: cython.size_t = 0
     if n == 0 or text.shape[0] == 0:
@@ -270,7 +261,6 @@ def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]
 @cython.exceptval(check=False)
 def _is_utf8(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, end: cython.size_t) -> cython.bint:
     eight: uint64_t[4]
-    size: cython.size_t
     point: uint32_t
     while at < end:
         if end - at >= 32:
@@ -311,9 +301,6 @@ class ArrayLines:
         """Turn buffer[start:length], which follows what was given before. Returns where that ends: at the end of the array at the latest."""
         text: cython.pointer(uint8_t) = cython.address(buffer[0])
         at: cython.size_t = start
-        quote: cython.size_t
-        back: cython.size_t
-        byte: uint8_t
         with cython.nogil:
             while at < length and not self.ended and not self.missing:
                 if self.in_string:

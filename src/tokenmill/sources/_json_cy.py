@@ -50,12 +50,9 @@ def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t]
     writes them; 0 anything else, or no such field. The values of an odd object are empty and of kind 0.
     """
     n: cython.Py_ssize_t = ends.shape[0]
-    i: cython.Py_ssize_t
-    j: cython.int
     odd: list = []
     reader: Reader
     columns: Values[10]
-    column: cython.pointer(Values)
     good: cython.bint
     results: list = []
     number_of_fields: cython.int = len(fields)
@@ -104,10 +101,6 @@ def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t]
 @cython.exceptval(check=False)
 def _object(r: cython.pointer(Reader)) -> cython.bint:
     """Step over an object, and take the values of the fields, the last of each if there are several."""
-    key: cython.pointer(cython.const[uint8_t])
-    size: cython.size_t
-    j: cython.int
-    column: cython.pointer(Values)
     if not take(cython.address(r.at), r.end, 123):
         return False
     if take(cython.address(r.at), r.end, 125):
@@ -116,10 +109,10 @@ def _object(r: cython.pointer(Reader)) -> cython.bint:
         key = r.at + 1
         if not skip_string(cython.address(r.at), r.end):
             return False
-        size = r.at - key - 1
+        size: cython.size_t = r.at - key - 1
         if memchr(key, BACKSLASH, size) != cython.NULL:  # perhaps the field, written with an escape
             return False
-        column = cython.NULL
+        column: cython.pointer(Values) = cython.NULL
         for j in range(r.num_columns):
             if size == r.columns[j].name_size and memcmp(key, r.columns[j].name, size) == 0:
                 column = r.columns + j

@@ -88,25 +88,21 @@ class Scanner:
         first: uint8_t[128]
         second: uint8_t[128]
         rows: uint64_t[256]
-        page: cython.pointer(cython.const[uint8_t])
         small: uint8_t = self.simd_column(97)
         capital: uint8_t = self.simd_column(65)
         lead: cython.int
         k: cython.int
         i: cython.int
-        most: cython.int
-        n: cython.int
-        point: cython.size_t
         memset(rows, 0, cython.sizeof(rows))
         memset(leads, 0, 64)
         for lead in range(0xC2, 0xF0):
             memset(counts, 0, cython.sizeof(counts))
-            n = 1 if lead < 0xE0 else 64
+            n: cython.int = 1 if lead < 0xE0 else 64
             for k in range(64):
-                point = ((lead & 0x1F) << 6 | k) * n & 0xFFFF
+                point: cython.size_t = ((lead & 0x1F) << 6 | k) * n & 0xFFFF
                 for i in range(0, n, 8):  # the most frequent one is among the samples
                     counts[self.simd_column(point + i)] += 1
-            most = 0
+            most: cython.int = 0
             for k in range(256):
                 if counts[k] > counts[most]:
                     most = k
@@ -142,7 +138,6 @@ class Scanner:
     def scan(self, text, start, length, ends, room):
         at: cython.size_t = start
         n: cython.Py_ssize_t = 0
-        m: cython.Py_ssize_t
         i: cython.Py_ssize_t
         if length - start == 1:  # such as the line break between two control tokens
             ends[0] = length
@@ -166,7 +161,6 @@ class Scanner:
         if self.inner is None:
             return self.scan_one(self, text, start, length, ends, room, cython.NULL)
         known: cython.size_t[TM_CHAIN_MAX]
-        n: cython.Py_ssize_t
         tm_chain_take(cython.cast(cython.p_void, self), text, start, length, known)
         if self.composed is None:
             n = self.scan_chain(text, start, length, ends, room, known)
@@ -200,7 +194,6 @@ class Scanner:
 
         machine: the scanner whose transducer finds them, this one or the composed one."""
         n: cython.Py_ssize_t = 0
-        stopped: cython.size_t
         at: cython.size_t = start
         while at < length and n < room:
             stopped = length
@@ -233,15 +226,13 @@ class Scanner:
         before: cython.size_t = start  # where the last two characters begin
         before_that: cython.size_t = start
         row: cython.size_t = 0
-        cell: cython.size_t
-        action: cython.int
         size: cython.size_t
         while n + 3 <= room:
             if p == length:
                 cell = row + self.width - 1
             else:
                 cell = row + self.class_of(text + p, length - p, cython.address(size))
-            action = self.actions[cell]
+            action: cython.int = self.actions[cell]
             if action > 1:
                 if action == REWIND:
                     stopped[0] = p
@@ -271,7 +262,6 @@ class Scanner:
         found: cython.size_t = NONE
         p: cython.size_t = begin
         row: cython.size_t = 0
-        cell: cython.size_t
         size: cython.size_t
         while p < length:
             cell = row + self.class_of(text + p, length - p, cython.address(size))
@@ -298,7 +288,6 @@ class Scanner:
     def cut(self, text, start, length):
         at: cython.size_t = length
         size: cython.size_t
-        before: cython.size_t
         size_before: cython.size_t
         while at > start + 1:
             at -= 1
@@ -356,8 +345,6 @@ class Scanner:
         """1 for each pretoken of `data` that is a match, 0 for text between two. ends: as `fill` gives them."""
         found: bytearray = bytearray(ends.shape[0])
         start: cython.size_t = 0
-        end: cython.size_t
-        i: cython.Py_ssize_t
         for i in range(ends.shape[0]):
             end = self.match(cython.address(data[0]), start, data.shape[0])
             found[i] = end != NONE and end != start
@@ -385,24 +372,20 @@ def join_products(rows: cython.pointer(uint64_t), first: cython.pointer(uint8_t)
     n: cython.int = 128
     i: cython.int
     k: cython.int
-    more: cython.int
-    least: cython.int
     one: cython.int = 0
     other: cython.int = 0
-    lo: uint64_t
-    hi: uint64_t
     for i in range(128):
         lows[i] = rows[2 * i]
         highs[i] = rows[2 * i + 1]
         group[i] = i
         counts[i] = 1
     while n > 8:
-        least = 1 << 30
+        least: cython.int = 1 << 30
         for i in range(n):
             for k in range(i):
-                lo = lows[i] ^ lows[k]
+                lo: uint64_t = lows[i] ^ lows[k]
                 hi = highs[i] ^ highs[k]
-                more = counts[i] * (tm_bits_of(lo & lows[k]) + tm_bits_of(hi & highs[k]))
+                more: cython.int = counts[i] * (tm_bits_of(lo & lows[k]) + tm_bits_of(hi & highs[k]))
                 more += counts[k] * (tm_bits_of(lo & lows[i]) + tm_bits_of(hi & highs[i]))
                 if more < least:
                     least = more

@@ -125,13 +125,11 @@ class SegmentReader:
 
         False at the end of the block.
         """
-        end: cython.size_t
-        newline: cython.p_const_char
         while self.document < self.document_ends.shape[0] and self.position >= self.document_ends[self.document]:
             self.document += 1
         if self.document == self.document_ends.shape[0]:
             return False
-        end = self.document_ends[self.document]
+        end: cython.size_t = self.document_ends[self.document]
         self.line = self.position
         self.line_end = end
         if self.atoms is not None:
@@ -168,10 +166,6 @@ class SegmentReader:
         """Add the ids of the segments of the next lines. 0 at the end of the block."""
         first: cython.size_t = self.position
         n: cython.Py_ssize_t = 0
-        m: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        ids: cython.pointer(uint32_t)
         inside: cython.pointer(cython.const[uint64_t]) = cython.address(self.inside[0])
         while n <= ROOM - LEAST_ROOM and self.position - first < CHUNK:
             if self.position == self.line_end and not self.next_line():
@@ -204,8 +198,6 @@ class SegmentReader:
     @cython.exceptval(-1)
     def next_pretokens(self) -> cython.int:
         """Add the atoms among the next pretokens of a document. 0 at the end of the block."""
-        n: cython.Py_ssize_t
-        i: cython.Py_ssize_t
         if self.position == self.line_end:
             self.end_segment()
             if not self.next_line():
@@ -227,9 +219,7 @@ class SegmentReader:
     @cython.exceptval(-1)
     def look_up(self, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.int:
         """Add the atoms among the pretokens that end at ends[i:i + n]."""
-        k: cython.Py_ssize_t
         last: cython.size_t = 0
-        id: uint32_t
         batch: cython.pointer(uint32_t) = self.ids + self.n_ids
         self.checked(self.cache.encode(self.text, self.position, self.block.shape[0], self.ends + i, n, batch))
         for k in range(n):
@@ -258,7 +248,6 @@ def _find_places(ids: cython.pointer(cython.const[uint32_t]), n: cython.Py_ssize
                  places: cython.pointer(uint32_t)) -> cython.void:
     """The place, in a table of `size` totals, of the border after each of n ids."""
     shift: cython.int = 64
-    i: cython.Py_ssize_t
     while cython.cast(cython.Py_ssize_t, 1) << (64 - shift) < size:
         shift -= 1
     for i in range(n):
@@ -269,9 +258,6 @@ def add_totals(ids: cython.const[uint32_t][::1], totals: uint16_t[::1]):
     """Add the borders of a block to the table of totals, whose size is a power of two."""
     places: uint32_t[64]
     first: cython.Py_ssize_t = 0
-    n: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    total: cython.pointer(uint16_t)
     with cython.nogil:
         while first + 1 < ids.shape[0]:
             n = min(AHEAD, ids.shape[0] - 1 - first)
@@ -301,14 +287,7 @@ def find_fragments(
     ends: uint64_t[::1] = np.empty(size // 2 + 1, np.uint64)
     places: uint32_t[64]
     first: cython.Py_ssize_t = 0
-    n: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    id: uint32_t
-    left: uint8_t
-    right: uint8_t
     vetoed: uint8_t
-    whole: cython.bint
-    several: cython.bint
     begin: cython.size_t = 0  # of the fragment, in `packed`
     end: cython.size_t = 0
     m: cython.size_t = 0
@@ -327,12 +306,12 @@ def find_fragments(
                 right = flags[ids[first + i + 1 if first + i + 1 < size else first] & ID]
                 vetoed = ((left & 1) & (right >> 1)) | ((left | right) >> 2)  # a token across it would hold a colon and a space
                 # Where fragments end is unpredictable, so nothing branches on it.
-                whole = (
+                whole: cython.bint = (
                     (ids[first + i] < END)
                     & (crossed[places[i] >> 3] >> (places[i] & 7))
                     & (not vetoed)
                 )
-                several = end - begin > width
+                several: cython.bint = end - begin > width
                 ends[m] = end
                 m += several & (not whole)
                 end = end if whole | several else begin

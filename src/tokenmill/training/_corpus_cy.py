@@ -63,18 +63,13 @@ class Corpus:
 
         Pretoken i is ids[offsets[i]:offsets[i + 1]], token ids or BREAK. A token has spans[id] nodes; one if `spans` is empty.
         """
-        k: cython.Py_ssize_t
-        i: cython.size_t
         j: cython.size_t
-        end: cython.size_t
-        span: cython.size_t
         spread: cython.bint = spans.shape[0] > 0
-        first: cython.pointer(uint32_t)
         node: cython.pointer(uint32_t) = self.node + self.n_nodes
         with cython.nogil:
             for k in range(order.shape[0]):
-                i = offsets[order[k]]
-                end = offsets[order[k] + 1]
+                i: cython.size_t = offsets[order[k]]
+                end: cython.size_t = offsets[order[k] + 1]
                 self.n_tokens += counts[order[k]] * (end - i)
                 first = node
                 if not spread:
@@ -83,7 +78,7 @@ class Corpus:
                         node += 1
                 else:
                     for i in range(i, end):
-                        span = spans[ids[i]]
+                        span: cython.size_t = spans[ids[i]]
                         for j in range(1, span):
                             node[j] = INNER
                         if span > 1:

@@ -58,7 +58,6 @@ class MergeLoop(Step):
     def end_phase(self, threshold: uint64_t):
         """Drop all pairs, for a phase with another threshold: the nodes hold tokens, which it counts again."""
         node: cython.pointer(uint32_t) = self.corpus.node
-        place: cython.size_t
         with cython.nogil:
             for place in range(1, self.corpus.n_nodes):
                 if place % BETWEEN_LOOKS == 0:
@@ -78,8 +77,6 @@ class MergeLoop(Step):
     def merge_pair(self, left: uint32_t, right: uint32_t, new: uint32_t) -> int:
         """Merge (left, right) into the token `new` wherever it is; returns how often the pair occurred."""
         first: cython.size_t = self.pairs.n_pairs
-        pair: uint32_t
-        count: uint64_t
         if self.pairs.ids.n_slots == 0:
             return 0
         pair = tm_pair_map_get(cython.address(self.pairs.ids), left, right)
@@ -108,7 +105,6 @@ class MergeLoop(Step):
     def step(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.Py_ssize_t:
         """Make a token of the pair `merged`, and free its id and those of the pairs that were dropped."""
         pair: cython.pointer(Pair) = pairs.pair + merged
-        i: cython.size_t
         self._merge(merged, tokens.join(pair.left, pair.right, pair.count))
         # No node and no queue holds these ids.
         self._free_pair(merged)

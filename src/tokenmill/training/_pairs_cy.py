@@ -84,7 +84,6 @@ class Pairs:
 
         No step may be under way.
         """
-        pair: cython.size_t
         self.threshold = max(self.threshold, threshold)
         for pair in range(1, self.n_pairs):
             if self.pair[pair].count < self.threshold and self.places[pair] != cython.NULL:
@@ -97,7 +96,6 @@ class Pairs:
         import numpy as np
 
         stride: cython.size_t = 1 + self.n_pairs // most
-        i: cython.Py_ssize_t
         counts: uint64_t[::1] = np.empty((self.n_pairs + stride - 2) // stride, np.uint64)
         for i in range(counts.shape[0]):
             counts[i] = self.pair[1 + i * stride].count
@@ -117,7 +115,6 @@ class Pairs:
 
     def find(self, left, right):
         """The id of (left, right). A pair that `ids` does not have gets a new id and a new record."""
-        pair: uint32_t
         if not tm_pair_map_reserve(cython.address(self.ids), 1):
             no_memory(self.n_pairs, 2 * cython.sizeof(Pair))
         pair = tm_pair_map_get_or_put(cython.address(self.ids), left, right, cython.cast(uint32_t, self.n_pairs))
@@ -128,8 +125,6 @@ class Pairs:
 
     def add_ids(self, first):
         """Put the pairs from `first` on, which `ids` does not have, into it."""
-        pair: cython.size_t
-        ahead: cython.pointer(Pair)
         if not tm_pair_map_reserve(cython.address(self.ids), self.n_pairs - first):
             no_memory(self.n_pairs, 2 * cython.sizeof(Pair))
         for pair in range(first, self.n_pairs):
@@ -154,18 +149,9 @@ class Pairs:
         wide: cython.bint = corpus.wide
         direct: cython.pointer(uint32_t) = cython.NULL
         kept: cython.pointer(uint32_t) = cython.NULL  # by id in the first pass: the new id, or FREE | left token
-        places: cython.pp_char
-        width: cython.size_t
-        place: cython.size_t
         next: cython.size_t = 1
-        stop: cython.size_t
         n_nodes: cython.size_t = corpus.n_nodes
         n: cython.size_t = 1
-        held: uint32_t
-        pair: uint32_t
-        record: cython.pointer(Pair)
-        left: uint32_t
-        right: uint32_t
         cursor: Cursor
         cursor.run = cursor.end = 0
         try:
@@ -188,7 +174,7 @@ class Pairs:
                             continue
                         right &= TOKEN
                         if (left | right) < 256:
-                            pair = direct[(left << 8) | right]
+                            pair: uint32_t = direct[(left << 8) | right]
                             if pair == 0:
                                 pair = self.find(left, right)
                                 direct[(left << 8) | right] = pair
@@ -252,10 +238,8 @@ class Pairs:
 
     def pop(self):
         """The next pair of the queue; 0 if none reaches the threshold."""
-        item: Item
-        count: uint64_t
         while self.heap_size or self._open_next():
-            item = self.heap[0]
+            item: Item = self.heap[0]
             self.heap_size = heap_pop(self.heap, self.heap_size)
             count = self.pair[item.pair].count
             if count >= self.threshold:
@@ -266,8 +250,6 @@ class Pairs:
 
     def _open_next(self):
         """Move the pairs of the next bucket into the heap, which is empty; 0 if none is left."""
-        bucket: cython.pointer(Bucket)
-        i: cython.size_t
         while self.heap_size == 0:
             while self.open > 0 and self.buckets[self.open].size == 0:
                 self.open -= 1
@@ -287,7 +269,6 @@ class Pairs:
         """Cut the next segments from the largest hole, or from a new block; returns where it begins."""
         room: cython.size_t = size if size > BLOCK else BLOCK
         level: cython.int = 63
-        region: cython.pointer(Block)
         self._add_hole(self.free_at, self.free_size)
         while level > 0 and self.holes[level] == cython.NULL:
             level -= 1
@@ -319,7 +300,6 @@ class Pairs:
             self.holes[tm_log2(hole.size)] = hole
 
     def _free_blocks(self):
-        block: cython.pointer(Block)
         while self.blocks != cython.NULL:
             block = self.blocks
             self.blocks = block.next

@@ -129,10 +129,7 @@ class PickyLoop(Step):
         x2: uint32_t = pairs.pair[merged].right
         f: uint64_t[2]
         first_successor: cython.size_t = pairs.n_pairs
-        seen: cython.size_t
-        times: uint64_t
         turn: cython.int
-        x: uint32_t
         if pairs.block_bytes + self.n_segments * cython.sizeof(Segment) > self.most_bytes:
             self._rewrite_segments(pairs, tokens)
         f[0], f[1] = tokens.token[x1].count, tokens.token[x2].count
@@ -169,7 +166,6 @@ class PickyLoop(Step):
 
         A merge asks once for each pair with x3. If x3 is new, so is the pair, and it gets its place in the map after the merge.
         """
-        pair: uint32_t
         if not self.tokens.fits(left, right):
             return FREE | left
         if self.unseen:
@@ -249,11 +245,7 @@ class PickyLoop(Step):
         node: cython.pointer(uint32_t) = self.corpus.node
         pair: cython.pointer(Pair) = pairs.pair
         wide: cython.bint = self.corpus.wide
-        births: cython.pointer(Segment)
         fills: cython.bint
-        place: cython.size_t
-        id: cython.size_t
-        held: uint32_t
         pairs.empty()
         self.free_entry = 0
         self.n_segments = tokens.n_tokens + 1
@@ -309,8 +301,6 @@ class PickyLoop(Step):
         last: uint32_t = 0
         total: cython.size_t = 0
         size: cython.size_t = 0
-        i: cython.size_t
-        place: cython.size_t
         self.gathered = cython.NULL
         if first == 0:
             return 0
@@ -357,13 +347,7 @@ class PickyLoop(Step):
         n_parts: cython.size_t = tokens.remove(x, times, f)
         size: cython.size_t = self._gather(pairs, cython.address(tokens.token[x].births), x, True)
         cursor: Cursor
-        count: uint64_t
-        part: uint32_t
-        place: cython.size_t
-        moved: cython.p_char
         offset: cython.size_t = 0
-        i: cython.size_t
-        k: cython.size_t
         cursor.run = cursor.end = 0
         self.visit(self.gathered, size, tokens.n_tokens, n_parts)
         self._reserve_lists(pairs)
@@ -409,9 +393,6 @@ class PickyLoop(Step):
         n_parts: cython.size_t = self.tokens.n_parts
         last: uint32_t = parts[n_parts - 1]
         old: uint32_t = node[left]
-        held: uint32_t
-        span: uint32_t
-        j: cython.size_t
         if old < FREE:
             if pair[old].step != self.number:
                 pair[old].successor = self.successor(pair[old].left, parts[0])

@@ -124,12 +124,6 @@ class Step:
         n_fresh: cython.size_t = 0
         before: cython.size_t = 0  # the position merged last
         cursor: Cursor
-        count: uint64_t
-        i: cython.size_t
-        place: cython.size_t
-        left: cython.size_t
-        old: uint32_t
-        held: uint32_t
         cursor.run = cursor.end = 0
         self.x1 = pair[merged].left
         self.x2 = pair[merged].right
@@ -192,11 +186,7 @@ class Step:
         node: cython.pointer(uint32_t) = self.corpus.node
         wide: cython.bint = self.corpus.wide
         width: cython.size_t = self.pairs.width
-        begin: cython.size_t
         stop: cython.size_t = 0
-        id: uint32_t
-        i: cython.size_t
-        place: cython.size_t
         for i in range(self.n_grown):
             id = self.grown[i]
             if pair[id].count >= self.pairs.threshold:

@@ -58,7 +58,6 @@ class Tokens:
         self._rehash()
 
     def _add_known(self, tokens: list, spans: list):
-        id: uint32_t
         data: bytes
         for data, span in zip(tokens, spans, strict=True):
             id = self._add(len(data))
@@ -96,12 +95,10 @@ class Tokens:
 
         It is present then.
         """
-        id: uint32_t
-        text: cython.pointer(uint8_t)
         slot: cython.pointer(uint32_t) = cython.NULL
         if self.slots != cython.NULL and 2 * (cython.cast(cython.size_t, self.n_tokens) + 1) > self.mask:
             self._rehash()
-        id = self._add(cython.cast(cython.size_t, self.token[left].length) + self.token[right].length)
+        id: uint32_t = self._add(cython.cast(cython.size_t, self.token[left].length) + self.token[right].length)
         text = self.text + self.token[id].at
         memcpy(text, self.text + self.token[left].at, self.token[left].length)
         memcpy(text + self.token[left].length, self.text + self.token[right].at, self.token[right].length)
@@ -142,9 +139,8 @@ class Tokens:
         slot: cython.size_t = self.mask & tm_hash(
             tm_key_of(self.text + at, length, self.text + end, self.seed), self.seed
         )
-        found: uint32_t
         while self.slots[slot]:
-            found = self.slots[slot] - 1
+            found: uint32_t = self.slots[slot] - 1
             if (
                 self.token[found].length == length
                 and memcmp(self.text + self.token[found].at, self.text + at, length) == 0
@@ -154,7 +150,6 @@ class Tokens:
         return self.slots + slot
 
     def _add_event(self, left, right, new, a, b):
-        event: cython.pointer(Event)
         if self.n_events >= 0x7FFFFFFF:
             no_memory(self.n_events + 1, cython.sizeof(Event))
         grow(cython.address(self.event), cython.address(self.events_room), self.n_events + 1, cython.sizeof(Event))
@@ -183,8 +178,6 @@ class Tokens:
     def _rehash(self):
         """Put all tokens into a table with room for as many again."""
         size: cython.size_t = 1024
-        id: uint32_t
-        slot: cython.pointer(uint32_t)
         while size < 4 * cython.cast(cython.size_t, self.n_tokens):
             size <<= 1
         free(self.slots)

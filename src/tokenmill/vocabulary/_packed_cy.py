@@ -9,7 +9,6 @@ NO_TOKEN = cython.declare(uint32_t, 0xFFFFFFFF)
 
 def pack_tokens(tokens: tuple, left_out=frozenset()) -> tuple:
     """The tokens and their sizes. left_out: ids that get none."""
-    i: cython.Py_ssize_t
     n: cython.Py_ssize_t = len(tokens)
     sizes: bytes = PyBytes_FromStringAndSize(cython.NULL, 4 * n)
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
@@ -26,7 +25,6 @@ def pack_tokens(tokens: tuple, left_out=frozenset()) -> tuple:
 
 def unpack_tokens(blob: bytes, sizes: bytes) -> tuple:
     """The tokens of `pack_tokens`."""
-    i: cython.Py_ssize_t
     p: cython.p_char = PyBytes_AS_STRING(blob)
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     tokens: list = []
@@ -41,9 +39,7 @@ def unpack_tokens(blob: bytes, sizes: bytes) -> tuple:
 
 def spaced_tokens(blob: bytes, sizes: bytes) -> dict:
     """The tokens with a space after what may be a word character, by id."""
-    i: cython.Py_ssize_t
     k: cython.size_t
-    byte: cython.uchar
     p: cython.p_char = PyBytes_AS_STRING(blob)
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     found: dict = {}
@@ -51,7 +47,7 @@ def spaced_tokens(blob: bytes, sizes: bytes) -> dict:
         if size[i] == NO_TOKEN:
             continue
         for k in range(1, size[i]):
-            byte = p[k - 1]
+            byte: cython.uchar = p[k - 1]
             if p[k] == 0x20 and (byte >= 0x80 or byte == 0x5F or 0x61 <= byte | 0x20 <= 0x7A or 0x30 <= byte <= 0x39):
                 found[i] = PyBytes_FromStringAndSize(p, size[i])
                 break

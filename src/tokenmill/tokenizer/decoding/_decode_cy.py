@@ -51,7 +51,6 @@ class Decoder:
     _n: cython.size_t
 
     def __cinit__(self, tokens: list):
-        i: cython.size_t
         at: cython.size_t = 0
         size: cython.size_t = sum([len(t) for t in tokens if t is not None])
         if size > MOST:
@@ -118,8 +117,6 @@ class Decoder:
     def _take(self, ids: object, wanted: cython.pointer(Wanted)) -> cython.int:
         """Copy the ids after a check, and add up what they stand for."""
         i: cython.Py_ssize_t = 0
-        stop: cython.Py_ssize_t
-        items: cython.pointer(cython.pointer(PyObject))
         numbers: cython.const[uint32_t][:] = None
         wide: cython.const[int64_t][:] = None
         kind = "" if isinstance(ids, (list, tuple)) else _kind(ids)
@@ -196,11 +193,8 @@ class Decoder:
     def _copy(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, out: cython.pointer(uint8_t),
               end: cython.pointer(uint8_t)) -> cython.pointer(uint8_t):
         """Write the bytes of n ids to memory that ends at `end`. Returns where they end."""
-        i: cython.Py_ssize_t
-        span: Span
-        length: cython.size_t
         for i in range(n):
-            span = self._spans[ids[i]]
+            span: Span = self._spans[ids[i]]
             length = span.size & MOST
             if length <= SLACK and cython.cast(cython.size_t, end - out) >= SLACK:
                 memcpy(out, self._blob + span.start, 16)
@@ -251,13 +245,10 @@ def _decode_valid(data: bytes):
 def _highest(p: cython.pointer(uint8_t), size: cython.size_t, count: cython.pointer(cython.size_t)) -> uint8_t:
     """The highest byte; counts the bytes that begin a character."""
     i: cython.size_t = 0
-    k: cython.size_t
-    n: cython.size_t
-    leads: uint8_t
     highest: uint8_t = 0
     while i < size:
         n = min(size - i, 128)  # so few that a byte can count them, which the compiler makes vector instructions of
-        leads = 0
+        leads: uint8_t = 0
         for k in range(n):
             leads += p[i + k] & 0xC0 != 0x80
             highest = max(highest, p[i + k])
@@ -279,7 +270,6 @@ def _decode_any(data: bytes, errors: bytes) -> str:
         return PyUnicode_DecodeUTF8(p, size, how)
     parts: list = []
     first: cython.size_t = 0
-    last: cython.size_t
     back: cython.size_t
     while first < size:
         last = min(first + PART_BYTES, size)

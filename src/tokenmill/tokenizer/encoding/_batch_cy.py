@@ -97,7 +97,6 @@ class Batch:
             raise MemoryError
 
     def __dealloc__(self):
-        k: cython.Py_ssize_t
         if self.jobs != cython.NULL:
             for k in range(self.room):
                 free(self.jobs[k].ids)
@@ -106,7 +105,6 @@ class Batch:
     @cython.cfunc
     def _divide(self, threads: cython.Py_ssize_t) -> cython.void:
         """Choose the number of threads and the size of a job: of little text, each thread gets some."""
-        i: cython.Py_ssize_t
         total: cython.size_t = 0
         enough: cython.size_t = JOB * 4 * threads
         for i in range(self.n):
@@ -125,7 +123,6 @@ class Batch:
 
     def work(self) -> None:
         """Encode until there is nothing left to take."""
-        job: cython.pointer(Job)
         state: State = self.encoder.take()
         try:
             with cython.nogil:
@@ -145,14 +142,12 @@ class Batch:
     def _collect(self, state: State) -> cython.pointer(Job):
         """The next job in order when it is done, NULL after the last; encodes meanwhile. To be followed by _collected."""
         job: cython.pointer(Job) = self.jobs + self.collected % self.room
-        mine: cython.pointer(Job)
-        done: cython.bint
         pause: cython.double = 0
         while True:
             PyErr_CheckSignals()
             with self.lock:
                 done = job.done
-                mine = cython.NULL if done else self._begin()
+                mine: cython.pointer(Job) = cython.NULL if done else self._begin()
             if mine != cython.NULL:
                 with cython.nogil:
                     self._do(mine, state)
@@ -201,9 +196,7 @@ class Batch:
     @cython.exceptval(check=False)
     def _do(self, job: cython.pointer(Job), state: State) -> cython.void:
         """Encode the texts of a job."""
-        i: cython.Py_ssize_t
         work: Documents
-        ids: cython.pointer(uint32_t)
         state.ids.used = 0
         state.goes_on = self.divided and job.first > 0
         memset(cython.address(work), 0, cython.sizeof(Documents))
@@ -245,14 +238,11 @@ class Batch:
     @cython.exceptval(check=False)
     def _text(self, job: cython.pointer(Job), state: State) -> cython.pointer(cython.const[uint8_t]):
         """The UTF-8 of all texts of a job, without those that must be encoded in Python, and where each ends. NULL without memory."""
-        i: cython.Py_ssize_t
         data: cython.p_void = cython.NULL
         n: cython.size_t = 0
         room: cython.size_t = 0
         at: cython.size_t = 0
-        size: cython.Py_ssize_t
         width: cython.int = 0
-        text: cython.pointer(cython.const[uint8_t])
         for i in range(job.first, job.last):
             width = tm_text_units(self.item[i], cython.address(data), cython.address(n))
             room += n * (4 if width == 4 else width + 1)
@@ -261,7 +251,7 @@ class Batch:
             return cython.NULL
         text = cython.cast(cython.pointer(cython.const[uint8_t]), data) if alone else state.text
         for i in range(job.first, job.last):
-            size = -1
+            size: cython.Py_ssize_t = -1
             width = tm_text_units(self.item[i], cython.address(data), cython.address(n))
             if width > 0:
                 size = tm_utf8_encode(data, n, width, state.text + at)
@@ -290,11 +280,6 @@ class Batch:
     @cython.cfunc
     def _results(self, whole: Ids | None) -> list:
         """Take the ids of all jobs in order: append them to `whole`, or make lists of them."""
-        i: cython.Py_ssize_t
-        n: cython.size_t
-        start: cython.size_t
-        expected: cython.double
-        job: cython.pointer(Job)
         lists: list = [[]] * self.n if whole is None else []
         state: State = self.encoder.take()
         try:
@@ -302,7 +287,7 @@ class Batch:
                 job = self._collect(state)
                 if job == cython.NULL:
                     return lists
-                start = 0
+                start: cython.size_t = 0
                 # The array grows to what the texts so far suggest, and an eighth more.
                 expected = 0 if whole is None else 1.125 * (whole.used + job.used) / job.last * self.n
                 for i in range(job.first, job.last):
@@ -313,7 +298,7 @@ class Batch:
                         else:
                             whole.extend(array("I", ids))
                     else:
-                        n = self.end[i + 1] - start
+                        n: cython.size_t = self.end[i + 1] - start
                         if whole is None:
                             lists[i] = self.encoder.list_of(job.ids + start, n)
                         else:

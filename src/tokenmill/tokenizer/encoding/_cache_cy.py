@@ -72,7 +72,6 @@ class PretokenCache:
 
     def statistics(self) -> tuple:
         """The bytes of memory held, the pretokens, and how many slots past its home an entry is on average."""
-        i: cython.size_t
         steps: cython.size_t = 0
         for i in range(self.slots):
             if self.entries[i].hi != 0:
@@ -84,7 +83,6 @@ class PretokenCache:
 
     def begin(self):
         """Make the present entries the initial ones, in the order of their slots. To be called once, on a cache without."""
-        i: cython.size_t
         n: cython.size_t = 0
         initial: bytes = PyBytes_FromStringAndSize(cython.NULL, self.used * cython.sizeof(Entry))
         entries: cython.pointer(Entry) = cython.cast(cython.pointer(Entry), PyBytes_AS_STRING(initial))
@@ -100,8 +98,6 @@ class PretokenCache:
         self.initial_arena_used = self.arena_used
 
     def make_index(self):
-        i: cython.size_t
-        slot: cython.size_t
         slots: cython.size_t = 4
         while slots < 2 * self.initial_used:
             slots *= 2
@@ -110,7 +106,7 @@ class PretokenCache:
             raise MemoryError
         memset(index, 0, 4 * slots)
         for i in range(self.initial_used):
-            slot = _hash(self, self.initial_entries + i) & slots - 1
+            slot: cython.size_t = _hash(self, self.initial_entries + i) & slots - 1
             while index[slot] != 0:
                 slot = slot + 1 & slots - 1
             index[slot] = cython.cast(uint32_t, i + 1)
@@ -146,15 +142,10 @@ class PretokenCache:
         hashes: uint64_t[BATCH]
         limit: cython.pointer(cython.const[uint8_t]) = text + length
         pretoken: cython.pointer(cython.const[uint8_t]) = text + start
-        after: cython.pointer(cython.const[uint8_t])
         o: cython.pointer(uint32_t) = out
         entries: cython.pointer(Entry) = self.entries
-        entry: cython.pointer(Entry)
         seed: tm_seed = self.seed
         mask: cython.size_t = self.slots - 1
-        count: cython.Py_ssize_t
-        tail: uint32_t
-        i: cython.Py_ssize_t
         for i in range(n):
             if ends[i] & ADDED_END:
                 after = text + (ends[i] & ~ADDED_END)
@@ -244,8 +235,6 @@ def _by_segments(cache: PretokenCache, pretoken: cython.pointer(cython.const[uin
                  end: cython.pointer(cython.const[uint8_t]), out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
     """The ids of a pretoken by those of its segments; 0 if it has no certain border."""
     ends: cython.size_t[BATCH]
-    n: cython.Py_ssize_t
-    count: cython.Py_ssize_t
     used: cython.Py_ssize_t = 0
     at: cython.size_t = 0
     check: cython.size_t = SLICE
@@ -283,13 +272,11 @@ def _probe(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t])
     """
     slot: cython.size_t = hash & cache.slots - 1
     entry: cython.pointer(Entry) = cache.entries + slot
-    count: cython.Py_ssize_t
-    found: Entry
     while entry.hi != 0:
         if entry.lo == key.lo and entry.hi == key.hi:
             count = _ids_of(entry, cache.arena, pretoken, length, out)
             if entry.ids[3] > ID_MASK:
-                found = entry[0]
+                found: Entry = entry[0]
                 entry[0] = cache.entries[hash & cache.slots - 1]
                 cache.entries[hash & cache.slots - 1] = found
             if count > 0:
@@ -307,8 +294,6 @@ def _share(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t])
     """The ids of a pretoken if it is one of the shared initial entries, which is added to this cache; otherwise 0."""
     index: cython.pointer(uint32_t) = cache.model.index
     slot: cython.size_t = hash & cache.model.index_mask
-    entry: cython.pointer(Entry)
-    count: cython.Py_ssize_t
     while index[slot] != 0:
         entry = cache.model.initial_entries + (index[slot] - 1)
         if entry.lo == key.lo and entry.hi == key.hi:
@@ -327,7 +312,6 @@ def _share(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t])
 def _ids_of(entry: cython.pointer(Entry), arena: cython.pointer(uint8_t), pretoken: cython.pointer(cython.const[uint8_t]),
             length: cython.size_t, out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
     """The ids of an entry with the key of a pretoken; 0 if its record is that of another one."""
-    record: cython.pointer(Record)
     count: uint32_t = entry.ids[3] >> COUNT_SHIFT
     if count > 0:
         memcpy(out, entry.ids, 16)
@@ -371,11 +355,8 @@ def _free_slot(cache: PretokenCache, hash: uint64_t) -> cython.pointer(Entry):
 @cython.exceptval(check=False)
 def _put(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
          ids: cython.pointer(cython.const[uint32_t]), count: cython.Py_ssize_t) -> cython.bint:
-    entry: cython.pointer(Entry)
-    record: cython.pointer(Record)
     kept: cython.size_t = length if key.hi >> 56 == 0xFF else 0  # bytes to compare: of a key that is a hash
     size: cython.size_t = 0
-    at: uint64_t
     if kept > 0 or count > 4 or (count == 4 and ids[3] > ID_MASK):
         size = (cython.sizeof(Record) + 4 * cython.cast(cython.size_t, count) + kept + 7) & ~cython.cast(cython.size_t, 7)
     if not _make_room(cache, size):
@@ -388,7 +369,7 @@ def _put(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), 
         memcpy(entry.ids, ids, 4 * count)
         entry.ids[3] |= cython.cast(uint32_t, count) << COUNT_SHIFT
     else:
-        at = cache.arena_used
+        at: uint64_t = cache.arena_used
         record = cython.cast(cython.pointer(Record), cache.arena + at)
         record.length = cython.cast(uint32_t, kept)
         record.count = cython.cast(uint32_t, count)
@@ -450,7 +431,6 @@ def _grow(cache: PretokenCache, slots: cython.size_t) -> cython.bint:
     move once more.
     """
     n: cython.size_t = cache.slots
-    i: cython.size_t
     first: cython.size_t = 0
     grown: cython.p_void = tm_pages_grow(cache.entries, n * cython.sizeof(Entry), slots * cython.sizeof(Entry))
     if grown == cython.NULL:
@@ -485,7 +465,6 @@ def _move(cache: PretokenCache, entry: cython.pointer(Entry)) -> cython.void:
 @cython.exceptval(check=False)
 def _clear(cache: PretokenCache) -> cython.void:
     """Return to the initial entries. Their records are still at the front of the arena."""
-    i: cython.size_t
     memset(cache.entries, 0, cache.slots * cython.sizeof(Entry))
     for i in range(cache.initial_used):
         _free_slot(cache, _hash(cache, cache.initial_entries + i))[0] = cache.initial_entries[i]

@@ -80,7 +80,6 @@ class Cutter:
     def learn_all(self, blob, sizes, events):
         pairs: tm_pair_map
         i: cython.size_t
-        id: cython.size_t
         n: cython.size_t = PyBytes_GET_SIZE(sizes) // 4
         size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
@@ -146,8 +145,6 @@ class Cutter:
         """Return the end of each part of `data`, as 64-bit numbers."""
         ends: cython.size_t[256]
         at: cython.size_t = 0
-        n: cython.Py_ssize_t
-        i: cython.Py_ssize_t
         count: cython.size_t = 0
         length: cython.size_t = PyBytes_GET_SIZE(data)
         found = array("Q", bytes(8 * length))
@@ -168,8 +165,6 @@ class Cutter:
     def scan(self, text, start, length, limit, ends, room):
         first: uint32_t = 0
         second: uint32_t = 0
-        byte: uint8_t
-        size: cython.size_t
         n: cython.Py_ssize_t = 0
         at: cython.size_t = start + _read(text + start, length - start, cython.address(first))
         resume: cython.size_t = at if self.uses_simd else length  # where vector code goes on
@@ -207,7 +202,6 @@ class Cutter:
         first: uint32_t = 0
         second: uint32_t = 0
         at: cython.size_t = length
-        before: cython.size_t
         while at > start + 1:
             at -= 1
             if text[at] & 0xC0 == 0x80 or (text[at] >= 0x80 and tm_utf8_read(text + at, length - at, cython.address(second)) == 0):

@@ -62,10 +62,7 @@ def write_ids(ids: cython.const[uint32_t][::1], ends: int64_t[::1], goes_on: cyt
 @cython.cfunc
 def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, ends: int64_t[::1], goes_on: cython.bint,
              end_of_text: int64_t, width: cython.size_t, begin_of_text: int64_t, continued: cython.bint) -> bytearray:
-    i: cython.Py_ssize_t
-    k: cython.size_t
     start: cython.size_t = 0
-    stop: cython.size_t
     n: cython.Py_ssize_t = ends.shape[0]
     at: cython.size_t = total
     if end_of_text >= 0:
@@ -81,7 +78,7 @@ def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, 
             if begin_of_text >= 0 and not (continued and i == 0):
                 memcpy(bytes_ + width * at, cython.address(begin_of_text), width)  # the low bytes are the first
                 at += 1
-            stop = ends[i]
+            stop: cython.size_t = ends[i]
             if width == 4:
                 memcpy(bytes_ + 4 * at, ids + start, 4 * (stop - start))
             else:
@@ -98,7 +95,6 @@ def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, 
 
 def lengths_of(ends: cython.const[int64_t][::1], begun: int64_t):
     """The lengths of the documents that end at `ends`; the first one has `begun` ids before."""
-    i: cython.Py_ssize_t
     lengths = array("q", bytes(8 * ends.shape[0]))
     found: int64_t[::1] = lengths
     before: int64_t = -begun

@@ -63,10 +63,9 @@ class Encoder(Stages):
     # ------------------------------------------------------------------ the pool
 
     def take(self):
-        state: State
         with cython.critical_section(self):  # one thread at a time, also in a Python without the GIL
             if self._pool:
-                state = self._pool.pop()
+                state: State = self._pool.pop()
             else:
                 first: cython.bint = self._states == 0
                 self._states += 1
@@ -170,12 +169,10 @@ class Encoder(Stages):
         """
         state: State = self.take()
         size: cython.Py_ssize_t = 0
-        i: cython.Py_ssize_t
         end: cython.size_t = 0
         sizes: cython.pointer(cython.const[uint32_t]) = cython.cast(
             cython.pointer(cython.const[uint32_t]), PyBytes_AS_STRING(size_memory)
         )
-        row: cython.pointer(cython.size_t)
         try:
             p: cython.pointer(cython.const[uint8_t]) = self._bytes(state, text, cython.address(size))
             if refused is not None and refused.is_in(p, size):
@@ -201,7 +198,6 @@ class Encoder(Stages):
             self.give(state)
 
     def _record_parts(self, state, text, p, length, sections, limit, step):
-        code: cython.Py_ssize_t
         state.parts = state.rows
         state.rows.used = 0
         state.changes = []
@@ -222,7 +218,6 @@ class Encoder(Stages):
 
     def list_of(self, ids, n):
         """A list of ints. Counting a reference would read and write the int; these are immortal, so nothing is counted."""
-        i: cython.Py_ssize_t
         int_of: cython.pointer(cython.pointer(PyObject)) = _ints
         result: list = PyList_New(n)
         items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
@@ -259,7 +254,6 @@ class Encoder(Stages):
 
     def reserve_text(self, state, n, width):
         size: cython.size_t = n * (4 if width == 4 else width + 1) + 16
-        fresh: cython.pointer(uint8_t)
         if state.text_size < size:
             size = max(size, KEPT)
             # Small pages: on a busy machine the system takes long to find huge ones, and this is written once.
@@ -275,8 +269,6 @@ class Encoder(Stages):
 
     def _run(self, state, text, refused, sections, ends, keep):
         size: cython.Py_ssize_t = 0
-        p: cython.pointer(cython.const[uint8_t])
-        code: cython.Py_ssize_t
         p = self._bytes(state, text, cython.address(size))
         length: cython.size_t = size
         if refused is not None and refused.is_in(p, size):

@@ -22,7 +22,6 @@ class Finder:
     """
 
     def __cinit__(self, ids: dict, flags: dict = {}, is_word=None):
-        i: cython.Py_ssize_t
         second: cython.int
         self.contents = sorted(filter(None, ids))
         self.n = len(self.contents)
@@ -49,19 +48,14 @@ class Finder:
     def make_nodes(self):
         """Level by level. Until a node is made, `string` and `ends` are the first and the end of the strings that go through it."""
         i: uint32_t = 0
-        at: uint32_t
-        end: uint32_t
-        first: uint32_t
-        stop: uint32_t
-        byte: uint8_t
         used: uint32_t = 1
         node: cython.pointer(Node) = self.nodes
         node[0] = Node(0, cython.cast(uint32_t, self.n), 0, 0, 0, 0)
         while i < used:
             node = self.nodes + i
-            first = node.string
+            first: uint32_t = node.string
             stop = node.ends
-            end = node.end
+            end: uint32_t = node.end
             if i > 0:  # as far as the first and the last of them are equal
                 while end < min(self.strings[first].length, self.strings[stop - 1].length) and (
                     self.strings[first].bytes[end] == self.strings[stop - 1].bytes[end]
@@ -75,7 +69,7 @@ class Finder:
             node.children = used
             while first < stop:
                 byte = self.strings[first].bytes[end]
-                at = first
+                at: uint32_t = first
                 while first < stop and self.strings[first].bytes[end] == byte:
                     first += 1
                 self.nodes[used] = Node(at, first, 0, 0, end, byte)
@@ -91,11 +85,10 @@ class Finder:
         a: cython.int
         b: cython.int
         n: cython.int = 0
-        bit: uint8_t
         memset(first, 0, 256)
         memset(second, 0, 256)
         for a in range(256):
-            bit = 1 << (n & 7)
+            bit: uint8_t = 1 << (n & 7)
             for b in range(256):
                 if self.begins[a << 2 | b >> 6] >> (b & 63) & 1:
                     first[a if a < 128 else 128] |= bit
@@ -136,7 +129,6 @@ class Finder:
         return self.search(text, 0, length, cython.address(which), cython.address(block)) < length
 
     def search(self, text, at, length, which, block):
-        p: cython.pointer(cython.const[uint8_t])
         while at < length:
             if self.first >= 0:
                 p = cython.cast(cython.pointer(cython.const[uint8_t]), memchr(text + at, self.first, length - at))
@@ -173,8 +165,6 @@ class Finder:
         """The longest string that text[0:left] begins with, or -1."""
         size: cython.size_t = 0  # bytes that match
         at: uint32_t = self.heads[text[0]]
-        stop: uint32_t
-        node: cython.pointer(Node)
         found: cython.Py_ssize_t = -1
         while at > 0:
             node = self.nodes + at

@@ -116,8 +116,6 @@ class NormalizationCheck:
         lead: cython.int
         second: cython.int
         i: cython.int
-        n: cython.int
-        point: cython.int
         rows: uint64_t[256]
         first_columns: uint8_t[128]
         second_columns: uint8_t[128]
@@ -126,8 +124,8 @@ class NormalizationCheck:
         memset(rows, 0, cython.sizeof(rows))
         for lead in range(0xC2, 0xF5):
             for second in range(64):
-                point = (lead & 0x1F) << 6 | second if lead < 0xE0 else (lead & 0x0F) << 12 | second << 6
-                n = 1 if lead < 0xE0 else 64
+                point: cython.int = (lead & 0x1F) << 6 | second if lead < 0xE0 else (lead & 0x0F) << 12 | second << 6
+                n: cython.int = 1 if lead < 0xE0 else 64
                 for i in range(n):
                     if lead >= 0xF0 or self.classes[point + i] != 1:
                         rows[2 * (lead - 128)] |= cython.cast(uint64_t, 1) << second
@@ -142,15 +140,11 @@ class NormalizationCheck:
 
     def passing(self, text, length):
         at: cython.size_t = 0
-        found: cython.size_t
-        before: cython.size_t
         resume: cython.size_t = 0  # where vector instructions go on
         wait: cython.size_t = 0
-        size: cython.size_t
         point: uint32_t = 0
         starter: uint32_t = NO_POINT
         eight: uint64_t
-        of_point: uint8_t
         last: uint8_t = 1
         if self.ascii and self.learned:
             self.seen += length
@@ -222,15 +216,8 @@ class NormalizationCheck:
     def change(self, text, length, out, room):
         at: cython.size_t = 0
         used: cython.size_t = 0
-        place: cython.size_t
-        before: cython.size_t
-        size: cython.size_t
-        n: cython.size_t
         point: uint32_t = 0
         eight: uint64_t
-        of_point: uint8_t
-        new: cython.pointer(cython.const[uint8_t])
-        ends: cython.pointer(uint16_t)
         if self.alone[0] == cython.NULL:
             return -1
         while at < length:
@@ -244,8 +231,8 @@ class NormalizationCheck:
                     used += 8
                 if at == length:
                     break
-            new = text + at
-            of_point = 1
+            new: cython.pointer(cython.const[uint8_t]) = text + at
+            of_point: uint8_t = 1
             size = n = tm_utf8_read(text + at, length - at, cython.address(point))
             if size == 0:  # a byte that is not UTF-8
                 size = n = 1
@@ -299,9 +286,6 @@ class Sections:
 
     def next_token(self, finder, text, done, length, found):
         which: cython.Py_ssize_t = 0
-        start: cython.size_t
-        end: cython.size_t
-        flags: cython.int
         while found.at < length:
             start = finder.search(text, found.at, length, cython.address(which), cython.address(found.block))
             if start == length:
@@ -361,7 +345,6 @@ class Sections:
 def _is_white_space(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t, space: uint8_t) -> cython.size_t:
     """The size of the white-space character at p (Unicode's White_Space, with `space` for U+0020); 0 if there is none."""
     point: uint32_t = 0
-    size: cython.size_t
     if p[0] < 0x80:
         return p[0] == space or 9 <= p[0] <= 13
     size = tm_utf8_read(p, left, cython.address(point))
@@ -379,7 +362,6 @@ def _is_white_space(p: cython.pointer(cython.const[uint8_t]), left: cython.size_
 def _after_spaces(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, length: cython.size_t,
                   space: uint8_t) -> cython.size_t:
     """The first position from `at` on that is not white space."""
-    size: cython.size_t
     while at < length:
         size = _is_white_space(text + at, length - at, space)
         if size == 0:
@@ -394,7 +376,6 @@ def _after_spaces(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t
 def _after_text(text: cython.pointer(cython.const[uint8_t]), done: cython.size_t, at: cython.size_t,
                 space: uint8_t) -> cython.size_t:
     """Return the start of the white space before `at`, not before `done`; `done` if it is behind `at`."""
-    before: cython.size_t
     while at > done:
         before = at - 1
         while before > done and at - before < 4 and text[before] & 0xC0 == 0x80:

@@ -33,23 +33,13 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
     n_sizes: cython.size_t = len(size_memory) // 4
     result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 16 * n)
     spans: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
-    row: cython.Py_ssize_t
     n_rows: cython.Py_ssize_t = row_memory.shape[0] // (4 * cython.sizeof(cython.size_t))
-    i: cython.Py_ssize_t
-    last: cython.Py_ssize_t
     stretch: cython.Py_ssize_t = -1
     fused: cython.Py_ssize_t = 0
-    kind: cython.size_t
-    begin: int64_t
-    at: int64_t
-    size: int64_t
-    length: int64_t
     own: cython.Py_ssize_t = len(unknown_token)
     of_unknown: cython.pointer(cython.const[uint8_t]) = cython.cast(
         cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(unknown_token)
     )
-    text: cython.pointer(cython.const[uint8_t])
-    changed: bytes
     if n > 0:
         ids = cython.cast(cython.pointer(cython.const[uint32_t]), cython.address(id_memory[0]))
     if n_rows > 0:
@@ -59,24 +49,24 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
         if kind == CHANGED_STRETCH:
             stretch += 1
             continue
-        i = rows[4 * row]
-        last = rows[4 * row + 4] if row + 1 < n_rows else n
-        begin = rows[4 * row + 1]
+        i: cython.Py_ssize_t = rows[4 * row]
+        last: cython.Py_ssize_t = rows[4 * row + 4] if row + 1 < n_rows else n
+        begin: int64_t = rows[4 * row + 1]
         if kind & 3 == ADDED_TOKEN:
             if i < n:
                 spans[2 * i] = begin
                 spans[2 * i + 1] = rows[4 * row + 2]
             continue
         if kind & IN_CHANGED:
-            changed = changes[stretch]
+            changed: bytes = changes[stretch]
             text = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(changed))
-            length = len(changed)
+            length: int64_t = len(changed)
         else:
             text = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
             length = len(data)
-        at = begin - (1 if kind & 3 == PREFIXED_PART else 0)
+        at: int64_t = begin - (1 if kind & 3 == PREFIXED_PART else 0)
         while i < last:
-            size = 0
+            size: int64_t = 0
             if ids[i] < n_sizes and sizes[ids[i]] != NO_TOKEN:
                 size = sizes[ids[i]]
             if ids[i] == unknown and at >= begin and not (
@@ -101,10 +91,8 @@ def character_spans(spans: cython.const[int64_t][::1], data: bytes) -> bytearray
     result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 8 * n)
     characters: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
     text: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
-    i: cython.Py_ssize_t
     at: int64_t = 0
     before: int64_t = 0  # characters that begin in text[0:at]
-    target: int64_t
     inside: int64_t
     for i in range(n):
         inside = 1 if i % 2 == 0 and spans[i] < spans[i + 1] else 0  # the character that the first byte belongs to

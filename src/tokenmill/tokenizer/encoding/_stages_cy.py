@@ -62,14 +62,12 @@ class Stages:
 
     def documents(self, state, work, stop, sections):
         code: cython.Py_ssize_t = 0
-        first: cython.size_t
-        size: cython.size_t
         # Joined pretokens are cut again where they are encoded, and that depends on where the document ends.
         joined: cython.bint = self.scanner is not None and self.scanner.joined != cython.NULL
         state.id_ends = work.id_ends + work.document
         while work.document < work.n and work.at < stop and code == 0:
-            first = work.ends[work.document - 1] if work.document > 0 else 0
-            size = work.ends[work.document] - first
+            first: cython.size_t = work.ends[work.document - 1] if work.document > 0 else 0
+            size: cython.size_t = work.ends[work.document] - first
             code = self.stretches(state, work.text + first, work.at - first, size, stop - first, sections)
             if code == 0 and (joined or state.n_ended == SCAN):
                 code = self.flush(state)
@@ -87,7 +85,6 @@ class Stages:
     def pretokens(self, state, text, length, ends, n):
         code: cython.Py_ssize_t = 0
         at: cython.size_t = 0
-        batch: cython.Py_ssize_t
         while n > 0 and code == 0:
             batch = min(n, SCAN)
             _wait(self, state, text, at, length)
@@ -100,9 +97,6 @@ class Stages:
         return code
 
     def stretches(self, state, text, at, length, stop, sections):
-        code: cython.Py_ssize_t
-        end: cython.size_t
-        fail: cython.size_t
         state.readable = text + length
         if sections is None:
             code = _record(self, state, 0, length, PART) if at == 0 else 0
@@ -145,9 +139,6 @@ class Stages:
         return 0
 
     def parts(self, state, text, at, length, stop, sections):
-        code: cython.Py_ssize_t
-        end: cython.size_t
-        prefixed: cython.bint
         if not state.in_stretch:
             state.in_stretch = True
             state.in_part = False
@@ -184,10 +175,8 @@ class Stages:
         return 0
 
     def changed_stretch(self, state, text, at, fail, end, sections):
-        code: cython.Py_ssize_t
         begin: cython.size_t = at
         until: cython.size_t = end
-        limit: cython.size_t
         room: cython.size_t = SMALL
         local: cython.bint = (
             sections.check is not None and (sections.normal is None or sections.inside is not None)
@@ -281,7 +270,6 @@ class Stages:
         size: cython.size_t = length - at
         cut: cython.size_t = size
         look: cython.size_t = 1024
-        code: cython.Py_ssize_t
         readable: cython.pointer(cython.const[uint8_t]) = state.readable
         if state.only_parts:
             state.at = length
@@ -305,8 +293,6 @@ class Stages:
         return code
 
     def tokens(self, state, token, finder, text, at, length, sections):
-        start: cython.size_t
-        code: cython.Py_ssize_t
         while token.start < length:
             start = token.start if token.start > at else at
             code = _record(self, state, token.start, token.end, ADDED_TOKEN)
@@ -331,17 +317,13 @@ class Stages:
         return at
 
     def encode_part(self, state, text, at, length, stop):
-        code: cython.Py_ssize_t
-        offset: cython.size_t
-        ends: cython.pointer(cython.size_t)
-        n: cython.Py_ssize_t
         if state.only_parts:
             at = length
         while at < length and at < stop:
             code = _wait(self, state, text, at, length)
             if code < 0:
                 return code
-            offset = text - state.waiting_text  # not 0 where documents before this one wait
+            offset: cython.size_t = text - state.waiting_text  # not 0 where documents before this one wait
             ends = state.ends + state.n_waiting
             if self.cutter is not None:
                 n = self.cutter.scan(
@@ -362,9 +344,7 @@ class Stages:
 
     def cut_long(self, state, cutter, n):
         ends: cython.size_t[SCAN]
-        code: cython.Py_ssize_t
         i: cython.Py_ssize_t = 0
-        count: cython.Py_ssize_t
         at: cython.size_t = state.waiting_end
         check: cython.size_t = at + SLICE
         cut: cython.bint = False
@@ -401,8 +381,6 @@ class Stages:
         i: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = state.n_waiting
         d: cython.Py_ssize_t = 0
-        batch: cython.Py_ssize_t
-        count: cython.Py_ssize_t
         start: cython.size_t = state.waiting_from
         rest: cython.size_t = state.waiting_limit - start
         state.n_waiting = 0
@@ -476,8 +454,6 @@ def _wait(self: Stages, state: State, text: cython.pointer(cython.const[uint8_t]
 @cython.exceptval(check=False)
 def _record(self: Stages, state: State, start: cython.size_t, end: cython.size_t, kind: cython.size_t) -> cython.Py_ssize_t:
     """Record a part, if parts are recorded, after the ids before it. Returns 0, or a negative number."""
-    row: cython.pointer(cython.size_t)
-    code: cython.Py_ssize_t
     if state.parts is None:
         return 0
     code = self.flush(state)

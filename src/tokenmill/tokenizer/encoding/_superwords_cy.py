@@ -48,7 +48,6 @@ class IdMerger(Merger):
 
     def set_merges(self, merges: cython.const[int32_t][:, ::1], width: cython.size_t):
         """To be called once: the rows (left id, right id, new id) by rank."""
-        rank: uint32_t
         n: uint32_t = merges.shape[0]
         made: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
         self.width = width
@@ -62,7 +61,6 @@ class IdMerger(Merger):
             free(made)
 
     def merge(self, pretoken, n, out, work):
-        i: cython.size_t
         count: cython.size_t = n // self.width
         for i in range(count):
             out[i] = 0
@@ -114,8 +112,6 @@ class SuperwordCache(PretokenCache):
         self.words.limit = limit // 2
 
     def encode(self, text, start, length, ends, n, out):
-        ids: cython.pointer(uint32_t)
-        count: cython.Py_ssize_t
         if ends[n - 1] - start > MOST:
             return TOO_LONG
         if not make_id_room(cython.address(self.room), ends[n - 1] - start, self.width):
@@ -136,12 +132,6 @@ class SuperwordCache(PretokenCache):
     def encode_pretokens(self, text, start, length, stop):
         pretokens: cython.size_t[SCAN]
         ids: cython.pointer(uint32_t) = self.room.ids
-        n: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        id: cython.Py_ssize_t
-        batch: cython.Py_ssize_t
-        count: cython.Py_ssize_t
         while start < stop:
             n = self.scanner.scan_pretokens(text, start, length, pretokens, SCAN)
             while pretokens[n - 1] > stop:
@@ -152,7 +142,7 @@ class SuperwordCache(PretokenCache):
                 count = self.words.encode(text, start, length, pretokens + i, batch, ids)
                 if count < 0:
                     return count
-                id = 0
+                id: cython.Py_ssize_t = 0
                 for k in range(batch):
                     if cython.cast(cython.Py_ssize_t, self.words.places[k]) - id > 1:
                         while id < self.words.places[k]:
@@ -174,12 +164,8 @@ class SuperwordCache(PretokenCache):
         cuts: cython.pointer(uint32_t) = self.room.places
         width: cython.size_t = self.width
         o: cython.pointer(uint32_t) = out
-        entry: cython.pointer(Entry)
-        tail: uint32_t
-        count: cython.Py_ssize_t
         n_cuts: cython.Py_ssize_t = self.cut(n, id_ends)
         cut: cython.Py_ssize_t = 0
-        waiting: cython.Py_ssize_t
         k: cython.Py_ssize_t
         first: cython.size_t = 0  # of a fragment
         done: cython.size_t = 0  # ids that are in `out`, joined or not
@@ -191,7 +177,7 @@ class SuperwordCache(PretokenCache):
             memcpy(self.room.packed + k * width, ids + k, 4)
         while cut < n_cuts:
             # All keys and prefetches of a batch of fragments come before its first probe.
-            waiting = 0
+            waiting: cython.Py_ssize_t = 0
             while cut < n_cuts and waiting < BATCH:
                 starts[waiting] = first
                 stops[waiting] = cuts[cut]
@@ -208,8 +194,8 @@ class SuperwordCache(PretokenCache):
                     pretoken += 1
                 o = _copy(o, ids, done, starts[k])
                 done = stops[k]
-                entry = self.entries + (hashes[k] & (self.slots - 1))
-                tail = entry.ids[3]
+                entry: cython.pointer(Entry) = self.entries + (hashes[k] & (self.slots - 1))
+                tail: uint32_t = entry.ids[3]
                 if entry.lo == keys[k].lo and entry.hi == keys[k].hi and tail > ID_MASK:
                     memcpy(o, entry.ids, 16)
                     o[3] = tail & ID_MASK
@@ -239,15 +225,12 @@ class SuperwordCache(PretokenCache):
         cuts: cython.pointer(uint32_t) = self.room.places
         shift: cython.int = self.shift
         count: cython.Py_ssize_t = 0
-        pretoken: cython.Py_ssize_t
         i: cython.size_t = 0
-        hash: uint64_t
-        crossed: uint64_t
         for pretoken in range(n):
             for i in range(i + 1, id_ends[pretoken]):
                 hash = tm_pair_hash(0, ids[i - 1], ids[i]) >> shift
                 cuts[count] = cython.cast(uint32_t, i)
-                crossed = filter[hash >> 6] >> (hash & 63) & ((ids[i - 1] | ids[i]) < APART)
+                crossed: uint64_t = filter[hash >> 6] >> (hash & 63) & ((ids[i - 1] | ids[i]) < APART)
                 count += 1 - cython.cast(cython.Py_ssize_t, crossed)
             i = id_ends[pretoken]
             cuts[count] = cython.cast(uint32_t, i)
@@ -260,11 +243,6 @@ def encode_parts(cache, inside, text, start, length, ends, n, out):
     places: uint32_t[BATCH]
     first: cython.size_t = start  # of the next batch of parts
     at: cython.size_t = start
-    stop: cython.size_t
-    last: cython.size_t
-    pair: cython.size_t
-    waiting: cython.Py_ssize_t
-    count: cython.Py_ssize_t
     used: cython.Py_ssize_t = 0
     pretoken: cython.Py_ssize_t = 0  # whose bytes are cut
     done: cython.Py_ssize_t = 0  # whose ids are found
@@ -305,7 +283,6 @@ def _copy(
     out: cython.pointer(uint32_t), ids: cython.pointer(uint32_t), first: cython.size_t, end: cython.size_t
 ) -> cython.pointer(uint32_t):
     """Copy ids[first:end]; both arrays have room for 4 more. Returns where the copy ends."""
-    i: cython.size_t
     memcpy(out, ids + first, 16)
     for i in range(first + 4, end):
         out[i - first] = ids[i]
@@ -316,10 +293,8 @@ def border_filter(lefts: cython.const[uint32_t][::1], rights: cython.const[uint3
     """A Bloom filter of the borders (lefts[i], rights[i]), a power of two of bits, as uint64."""
     import numpy as np
 
-    i: cython.Py_ssize_t
     bits: cython.size_t = 1 << 12
     shift: cython.int = 52
-    hash: uint64_t
     while bits < BITS * cython.cast(cython.size_t, lefts.shape[0]):
         bits *= 2
         shift -= 1

@@ -60,7 +60,6 @@ class Tokens:
     size: cython.pointer(uint32_t)
 
     def __cinit__(self, blob: bytes, sizes: bytes):
-        id: uint32_t
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
         self.blob = blob
         self.sizes = sizes
@@ -90,7 +89,6 @@ def starts(packed: tuple, apart=frozenset()) -> tuple:
     tokens: Tokens = Tokens(*packed)
     byte_ids: list = [None] * 256
     characters: dict = {}
-    id: uint32_t
     point: uint32_t = 0
     for id in range(tokens.n):
         if tokens.starts[id] == cython.NULL or tokens.size[id] > 4 or id in apart:
@@ -131,7 +129,6 @@ def _without(built: bytes, late: tuple, tokens: Tokens) -> bytes:
     """`built`, with 0 for the tokens that contain one of the texts `late`."""
     known: bytearray = bytearray(built)
     finder: Finder = Finder(dict.fromkeys(late, 0))
-    id: uint32_t
     for id in range(tokens.n):
         if tokens.starts[id] != cython.NULL and finder.has_any(tokens.starts[id], tokens.size[id]):
             known[id] = 0
@@ -147,9 +144,6 @@ def _put_tokens(cache: PretokenCache, chosen: cython.p_char, blob: bytes, sizes:
     limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
     next: cython.pointer(cython.const[uint8_t]) = pretoken
     n: cython.Py_ssize_t = PyBytes_GET_SIZE(sizes) // 4
-    first: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
     held: cython.size_t = 0
     keys: tm_key[BATCH]
     hashes: uint64_t[BATCH]
@@ -160,7 +154,7 @@ def _put_tokens(cache: PretokenCache, chosen: cython.p_char, blob: bytes, sizes:
     for first in range(0, n, BATCH):
         if chosen == cython.NULL and first & 0xFFF == 0:  # a cache that learns does so within an encode
             PyErr_CheckSignals()
-        k = 0
+        k: cython.Py_ssize_t = 0
         for i in range(first, min(first + BATCH, n)):
             if size[i] != NO_ID:
                 keys[k] = tm_key_of(next, size[i], limit, cache.seed)
@@ -187,13 +181,11 @@ def rank_merger(packed: tuple, unknown) -> tuple:
     tokens: Tokens = Tokens(*packed)
     byte_ids = starts(packed)[0]
     shorter: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(tokens.n + 257, 4))
-    merger: Merger
-    table: PretokenCache
     try:
         find_prefixes(tokens.starts, tokens.size, tokens.n, shorter)
         if None not in byte_ids:
-            merger = _new_rank_merger(tokens, byte_ids, unknown)
-            table = packed_cache(merger, *packed)
+            merger: Merger = _new_rank_merger(tokens, byte_ids, unknown)
+            table: PretokenCache = packed_cache(merger, *packed)
             if _build_ranks(merger, table, tokens, shorter):
                 return merger, table
         merger = _new_rank_merger(tokens, byte_ids, unknown)
@@ -219,20 +211,15 @@ def _new_rank_merger(tokens: Tokens, byte_ids: list, unknown) -> Merger:
 @cython.exceptval(-1)
 def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens, shorter: cython.pointer(uint32_t)) -> cython.int:
     """Add each split of each token into two tokens to the pair table."""
-    id: uint32_t
-    left: uint32_t
     right: uint32_t[4]
-    cut: cython.size_t
-    size: cython.size_t
-    start: cython.pointer(cython.const[uint8_t])
     for id in range(tokens.n):
         if not _is_merged(tokens, id):
             continue
         start = tokens.starts[id]
-        size = tokens.size[id]
+        size: cython.size_t = tokens.size[id]
         left = shorter[id]
         while left != NO_ID:
-            cut = tokens.size[left]
+            cut: cython.size_t = tokens.size[left]
             if table.find(start + cut, size - cut, start + size, right) != 0:
                 if not merger.add_pair(left, right[0], id):
                     raise MemoryError
@@ -256,7 +243,6 @@ def _build_ranks(merger: Merger, table: PretokenCache, tokens: Tokens, shorter: 
     """Build the tokens in order of id. False if the vocabulary is not rank-ordered."""
     origins: Origins = Origins(merger)
     id: uint32_t
-    left: uint32_t
     right: uint32_t[4]
     passed: list = []
     for id in range(tokens.n):
@@ -283,10 +269,9 @@ def _left_part(origins: Origins, table: PretokenCache, tokens: Tokens, shorter: 
     """The longest left part of a token such that it and the rest, right[0], are compatible tokens; or NO_ID."""
     start: cython.pointer(cython.const[uint8_t]) = tokens.starts[id]
     size: cython.size_t = tokens.size[id]
-    cut: cython.size_t
     left: uint32_t = shorter[id]
     while left != NO_ID:
-        cut = tokens.size[left]
+        cut: cython.size_t = tokens.size[left]
         if table.find(start + cut, size - cut, start + size, right) != 0 and origins.compatible(left, right[0]):
             return left
         left = shorter[left]
@@ -325,11 +310,7 @@ def _are_bytes(tokens: Tokens, byte_ids: list) -> cython.bint:
 def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::1], scores: cython.bint,
                 origins: Origins | None) -> cython.int:
     """Add the pairs of a list. origins: builds tokens, so that pairs that never occur are left out; None to add all."""
-    row: uint32_t
     rank: uint32_t = 0
-    left: uint32_t
-    right: uint32_t
-    id: uint32_t
     n: uint32_t = events.shape[0] // 3
     passed: bytearray = bytearray(n)
     is_passed: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
@@ -339,9 +320,9 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
             PyErr_CheckSignals()
         if row + AHEAD < n:
             _fetch(merger, origins, events, row + AHEAD)
-        left = events[3 * row]
-        right = events[3 * row + 1]
-        id = events[3 * row + 2]
+        left: uint32_t = events[3 * row]
+        right: uint32_t = events[3 * row + 1]
+        id: uint32_t = events[3 * row + 2]
         rank = _rank_of(events, row, rank, scores)
         if origins is None:
             if not merger.add_pair(left, right, rank):  # of a pair listed twice, the first rank counts
@@ -406,17 +387,15 @@ def _rank_of(events: cython.const[int32_t][::1], row: uint32_t, before: uint32_t
 @cython.exceptval(-1)
 def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1], passed: cython.pointer(uint8_t)) -> cython.int:
     """Add the late merges of a list, and all with a disordered part. passed: by row."""
-    row: uint32_t
     n: uint32_t = events.shape[0] // 3
     disordered: bytearray = bytearray(n_ids)
     is_disordered: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(disordered))
-    part: cython.bint
     more: cython.bint = True
     while more:
         PyErr_CheckSignals()
         more = False
         for row in range(n):
-            part = is_disordered[events[3 * row]] or is_disordered[events[3 * row + 1]]
+            part: cython.bint = is_disordered[events[3 * row]] or is_disordered[events[3 * row + 1]]
             if passed[row] == PASSED and part:
                 passed[row] = LATE
             if (passed[row] == LATE or part) and not is_disordered[events[3 * row + 2]]:
@@ -432,7 +411,6 @@ def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1
 @cython.exceptval(check=False)
 def _fetch(merger: Merger, origins: Origins | None, events: cython.const[int32_t][::1], row: uint32_t) -> cython.void:
     """Fetch what the merges from `row` on will read, near and far ones."""
-    far: cython.size_t
     if origins is not None:
         far = 3 * cython.cast(cython.size_t, min(row + AHEAD, cython.cast(uint32_t, events.shape[0] // 3 - 1)))
         tm_prefetch(origins.of + events[far])

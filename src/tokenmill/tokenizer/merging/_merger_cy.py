@@ -157,8 +157,6 @@ class Merger:
         self.take_part(right_bytes, right_size, RIGHT)
 
     def take_part(self, token, size, side):
-        triple: cython.pointer(ByteTriple)
-        pair: cython.pointer(BytePair)
         if size == 2:
             pair = self.byte_pairs + (token[0] << 8 | token[1])
             pair.id = NO_ID if pair.rank == 0 else pair.id | side
@@ -169,9 +167,6 @@ class Merger:
 
     def note_triple(self, left, left_bytes, left_size, right, right_bytes, rank, id):
         bytes: uint8_t[3]
-        triple: cython.pointer(ByteTriple)
-        pair: cython.pointer(BytePair)
-        first: cython.pointer(BytePair)
         memcpy(bytes, left_bytes, left_size)
         memcpy(bytes + left_size, right_bytes, 3 - left_size)
         triple = _triple(self.triples, bytes)
@@ -237,10 +232,8 @@ class Merger:
     def first_merges(self, pretoken, n, ids):
         """The ids of a pretoken after the merges of all certain pairs of bytes, and characters of three. Returns their number."""
         i: cython.size_t = 0
-        size: cython.size_t
         count: cython.Py_ssize_t = 0
         pairs: cython.pointer(BytePair) = self.byte_pairs
-        pair: cython.pointer(BytePair)
         triple: cython.pointer(ByteTriple) = cython.NULL
         before: uint32_t = 0  # of the two bytes around place i
         if pairs == cython.NULL:
@@ -267,7 +260,6 @@ class Merger:
 
     def byte_parts(self, character, n, ids):
         """The ids of the bytes of a character. False if one has no token."""
-        i: cython.size_t
         for i in range(n):
             ids[i] = self.byte_ids[character[i]]
             if ids[i] >= self.n_ids:
@@ -284,7 +276,6 @@ class Merger:
 
     def replace_missing(self, ids, count):
         """Replace ids without a token by the unknown token, or return NO_TOKEN."""
-        i: cython.Py_ssize_t
         if not self.complete:
             for i in range(count):
                 if ids[i] >= self.n_ids:
@@ -314,9 +305,7 @@ def _number(made: cython.pointer(cython.const[uint32_t]), n: cython.size_t, bits
     """ranks and offsets of `number_ranks`, in blocks of 1 << bits ranks. False if there are too many ranks.
 
     A block has ids that rise. A merge that makes a lower id, or one that is much higher, begins a new block."""
-    i: cython.size_t
     rank: cython.size_t = 0
-    id: uint32_t
     last: uint32_t = NO_ID
     for i in range(n):
         id = made[i]
@@ -374,9 +363,6 @@ def _after(pairs: cython.pointer(BytePair), pretoken: cython.pointer(cython.cons
 def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Merge up to SHORT parts. ranks[i] is the rank of the pair at i; both arrays close up after each merge."""
     ranks: uint32_t[SHORT]
-    i: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    best: uint32_t
     for i in range(n - 1):
         tm_pair_rank_prefetch(cython.address(self.pairs), ids[i], ids[i + 1])
     for i in range(n - 1):
@@ -410,12 +396,7 @@ def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t
                work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
     """Any number of parts. Pairs wait in chains: of one rank, from left to right. A heap has the first pair of each chain."""
     queue: Queue
-    first: Chain
-    pair: Waiting
-    entry: uint32_t
-    rank: uint32_t
     steps: cython.size_t = 0
-    i: cython.Py_ssize_t
     if not reserve(
         work, n * (cython.sizeof(Node) + 3 * cython.sizeof(Waiting) + 3 * cython.sizeof(Chain)) + OPEN * cython.sizeof(LastPair)
     ):
@@ -432,7 +413,7 @@ def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t
             return SIGNALLED
         _push(self, cython.address(queue), cython.cast(uint32_t, i))
     while queue.n_chains > 0:
-        first = queue.heap[0]
+        first: Chain = queue.heap[0]
         queue.n_chains = tm_chains_pop(queue.heap, queue.n_chains)
         rank = cython.cast(uint32_t, first.key >> 32)
         entry = first.entry
@@ -440,7 +421,7 @@ def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t
             steps += 1
             if steps & 0x3FFFF == 0 and signalled():
                 return SIGNALLED
-            pair = queue.pairs[entry]
+            pair: Waiting = queue.pairs[entry]
             if queue.last[rank % OPEN].entry == entry:  # this chain has come to its end
                 queue.last[rank % OPEN].rank = NO_ID
             if queue.nodes[pair.place].due == rank:  # otherwise the pair is gone
@@ -467,7 +448,6 @@ def _push(merger: Merger, queue: cython.pointer(Queue), place: uint32_t) -> cyth
     after: uint32_t = queue.nodes[place].next
     rank: uint32_t = NO_ID
     entry: uint32_t = queue.n_pairs
-    last: cython.pointer(LastPair)
     if after != NOTHING:
         rank = tm_pair_rank(cython.address(merger.pairs), queue.nodes[place].id, queue.nodes[after].id)
     queue.nodes[place].due = rank

@@ -23,7 +23,6 @@ class Origins:
 
     def __cinit__(self, merger: Merger):
         byte: cython.size_t
-        point: uint32_t
         self.merger = merger
         self.of = cython.cast(cython.pointer(Origin), tm_pages_new((merger.n_ids + 256) * cython.sizeof(Origin)))
         if self.of == cython.NULL:
@@ -43,7 +42,6 @@ class Origins:
 
     def compatible(self, left, right):
         limit: uint32_t = 0xFFFFFFFF
-        rank: uint32_t
         l: uint32_t = self.of[left].rank
         r: uint32_t = self.of[right].rank
         if self.of[left].size == 0 or self.of[right].size == 0:

@@ -17,10 +17,7 @@ def find_prefixes(starts, sizes, n, shorter):
     # In the order of their bytes, each token's prefixes are on the way from the token before it through the prefixes of that one.
     items: cython.pointer(SortedToken) = cython.NULL
     up: cython.pointer(uint32_t) = cython.NULL
-    i: cython.size_t
     before: uint32_t = NO_ID  # an index of items
-    token: cython.pointer(SortedToken)
-    prefix: cython.pointer(SortedToken)
     try:
         items = cython.cast(cython.pointer(SortedToken), new_array(n + 1, cython.sizeof(SortedToken)))
         up = cython.cast(cython.pointer(uint32_t), new_array(n + 1, 4))
@@ -49,11 +46,9 @@ def find_prefixes(starts, sizes, n, shorter):
 def _sort(starts: cython.pointer(cython.pointer(cython.const[uint8_t])), sizes: cython.pointer(cython.const[uint32_t]), n: cython.size_t,
           items: cython.pointer(cython.pointer(SortedToken))) -> cython.size_t:
     """Write the tokens in the order of their bytes, and return their number. Of equal ones the lowest id is first."""
-    i: cython.size_t
     k: cython.int
     first: cython.size_t = 0
     used: cython.size_t = 0
-    token: cython.pointer(SortedToken)
     for i in range(n):
         if starts[i] == cython.NULL or sizes[i] == 0:
             continue
@@ -103,20 +98,17 @@ def _sort_by_key(items: cython.pointer(cython.pointer(SortedToken)), n: cython.s
     counts: cython.size_t[2048]  # 256 for each byte
     pass_: cython.int
     byte: cython.int
-    i: cython.size_t
-    start: cython.size_t
-    size: cython.size_t
     fresh: cython.pointer(SortedToken) = cython.cast(cython.pointer(SortedToken), new_array(n + 1, cython.sizeof(SortedToken)))
     memset(counts, 0, cython.sizeof(counts))
     for i in range(n):
         for pass_ in range(8):
             counts[256 * pass_ + (items[0][i].key >> (8 * pass_) & 255)] += 1
     for pass_ in range(8):
-        start = 0
+        start: cython.size_t = 0
         if n == 0 or counts[256 * pass_ + (items[0][0].key >> (8 * pass_) & 255)] == n:
             continue  # all have the same byte
         for byte in range(256):
-            size = counts[256 * pass_ + byte]
+            size: cython.size_t = counts[256 * pass_ + byte]
             counts[256 * pass_ + byte] = start
             start += size
         for i in range(n):
