@@ -148,14 +148,21 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
     src: the folder that contains the package tokenmill, compiled. touch: use 2 GiB before, see above.
     """
     if touch:
-        subprocess.run([sys.executable, "-S", "-c", TOUCH_MEMORY], check=True)
-    start = time.perf_counter()
-    process = _started(arguments, src, python)
+        touch_memory()
+    return _finished(_started(arguments, src, python))
+
+
+def touch_memory() -> None:
+    subprocess.run([sys.executable, "-S", "-c", TOUCH_MEMORY], check=True)
+
+
+def _finished(job: tuple[subprocess.Popen[str], float]) -> dict:
+    process, start = job
     output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     if status != 0:
-        raise RuntimeError(f"{' '.join(arguments)} ended with status {status}")
+        raise RuntimeError(f"{' '.join(process.args[2:])} ended with status {status}")
     return {
         # At least the peak of this process. A job may report its own.
         "peak_mib": round(usage.ru_maxrss / 1024, 1),
@@ -166,10 +173,12 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
     }
 
 
-def _started(arguments: list[str], src: Path, python: str) -> subprocess.Popen[str]:
+def _started(arguments: list[str], src: Path, python: str, **pipes: int) -> tuple[subprocess.Popen[str], float]:
+    """Start a job. Returns its process and when it started."""
     environment = {**os.environ, "PYTHONPATH": f"{src}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # so that not every process compiles installed packages again
-    return subprocess.Popen([python, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True)
+    command, start = [python, "-m", *arguments], time.perf_counter()
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True, **pipes), start
 
 
 def peak_of_tree(arguments: list[str], python: str = sys.executable) -> float:
@@ -177,7 +186,7 @@ def peak_of_tree(arguments: list[str], python: str = sys.executable) -> float:
 
     `peak_mib` of `run_job` is that of the largest process only.
     """
-    process, peak = _started(arguments, ROOT / "src", python), 0
+    (process, _), peak = _started(arguments, ROOT / "src", python), 0
     while process.poll() is None:
         peak = max(peak, sum(map(_pss, _tree(process.pid))))
         time.sleep(0.02)
@@ -225,6 +234,37 @@ def alternate(
     if len(checks) > 1:
         raise RuntimeError(f"the jobs gave different results: {checks}")
     return kept
+
+
+def in_turns(jobs: dict[str, list[str]], n: int, rounds: int = 5) -> dict[str, list[dict]]:
+    """Run all jobs at once, in fresh processes, `rounds` times or once with --quick. They do the `n` items of `each_turn` in turns.
+
+    So all libraries do an item within a second, in which the speed of a shared machine changes less than in a whole job.
+    """
+    kept: dict[str, list[dict]] = {name: [] for name in jobs}
+    for _ in range(1 if QUICK else rounds):
+        touch_memory()
+        started = {
+            name: _started(arguments, ROOT / "src", python_of(name), stdin=subprocess.PIPE)
+            for name, arguments in jobs.items()
+        }
+        for _ in range(n):
+            for process, _ in started.values():
+                process.stdin.write("\n")
+                process.stdin.flush()
+                process.stdout.readline()
+        for name, job in started.items():
+            kept[name].append(_finished(job))
+            print(f"  {name:<28} {kept[name][-1]}", file=sys.stderr)
+    return kept
+
+
+def each_turn(items: Iterable[str]) -> Iterator[str]:
+    """Yield each item when it is this job's turn, which ends when the next item is asked for."""
+    for item in items:
+        sys.stdin.readline()
+        yield item
+        print(file=sys.__stdout__, flush=True)
 
 
 def saved(topic: str) -> dict | None:

@@ -4,7 +4,8 @@ python -m benchmarks matrix
 
 A text is cut into chunks of 10 kB and the chunks into slices that share nothing. The first slice warms the library up; the
 figure of a round is the median of the next five, so every chunk is new to the library. One process on one core has one
-library and one vocabulary, which it loads anew for each text. The ids of all libraries are compared.
+library and one vocabulary, which it loads anew for each text. The processes take turns, a text each. The ids of all
+libraries are compared.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import time
 
 from .encode_jobs import digest
 from .encoders import encoder_of, tokenizer_json
-from .harness import CACHE, alternate, corpus_file, main, save, version_of
+from .harness import CACHE, corpus_file, each_turn, in_turns, main, save, version_of
 
 MODELS = ("llama3.1", "qwen3", "deepseek-v3", "gpt2", "gemma2", "mistral-v3", "gpt-neox-20b", "command-r-plus", "phi3")
 PEERS = ("gigatoken", "tokenizers_next", "fastokens")
@@ -108,7 +109,7 @@ def job(library: str, model: str) -> dict:
     """Measure all texts on one core."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    return {text: measure(library, model, text) for text in TEXTS}
+    return {text: measure(library, model, text) for text in each_turn(TEXTS)}
 
 
 def run() -> dict:
@@ -119,7 +120,7 @@ def run() -> dict:
             text_file(text, model)  # made before anything is measured
         peers = PEERS + MORE_PEERS * (model == MODELS[0])
         libraries = ["tokenmill", *(peer for peer in peers if version_of(peer))]
-        kept = alternate({library: ["benchmarks.matrix", "job", library, model] for library in libraries})
+        kept = in_turns({library: ["benchmarks.matrix", "job", library, model] for library in libraries}, len(TEXTS))
         results[model] = {
             text: {library: [each[text] for each in rounds] for library, rounds in kept.items()} for text in TEXTS
         }
