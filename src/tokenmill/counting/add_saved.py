@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .rows import Rows
 
 ROW = 100  # bytes of memory for a row while it is sorted, at most, on average
+SAVED = 16 << 20  # bytes of memory for the row group of a folder that is merged
 
 
 @suggests_options
@@ -68,6 +69,9 @@ def add_up(
             factor = weighing.factors[weighing.group(path)]
             saved = SavedCounts(path, factor) if path.is_dir() else None
             if saved is not None and saved.about is not None:
+                if len(sources) == max(2, limit // SAVED):
+                    spill.add(sources)
+                    sources = []
                 sources.append(saved)
                 abouts.append(saved.about)
             else:  # in any order; a pretoken may come twice
