@@ -45,7 +45,7 @@ def train(
 
     outputs = [path for path in (html, log) if path is not None]
     job.check(also_read=held_out, also_written=outputs)
-    compares = len(job.sizes) > 1 or bool(held_out)
+    compares = bool(held_out) or (len(job.sizes) > 1 and not _is_unmeasured(job))
     if html is not None and not compares:
         size, other = OptionName("vocab_size"), OptionName("held_out")
         raise UsageError(
@@ -55,7 +55,7 @@ def train(
     if held_out:
         from ..quality.evaluation_text import EvaluationText
 
-        EvaluationText(held_out, read=job.read).read_fronts()
+        EvaluationText(held_out, read=job.read, binary=job.binary).read_fronts()
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
     events, live = Events(), None
@@ -69,7 +69,8 @@ def train(
         if events.file is not None:
             events.file.write("rank\tleft\tright\ttoken\tcount\tios\n")
         progress = events if verbosity.verbose or log is not None or watch else events.bar
-        keep_counts = compares or not _is_plain(job)
+        measured = (compares and not held_out) or job.min_count > 1 or job.unknown_token is not None
+        keep_counts = measured and not _spans_words(job)
         result = job.run(progress=progress, note=say, keep_counts=keep_counts, also_read=held_out)
     tok = result.tok
     for note in result.notes:
@@ -93,7 +94,7 @@ def train(
 
         rows |= shares_row(shares(result.mixture), json)
     tables: dict[str, Any] = {}
-    if compares and result.counts is not None:
+    if compares:
         try:
             tables = _show_sizes(job, result, held_out, forms, json)
         except TokenmillError as error:
@@ -102,6 +103,8 @@ def train(
     if result.languages:
         tables |= _show_languages(result.languages, job.ratios is None, json)
     report({**rows, **(tables if json else {})}, json)
+    if len(job.sizes) > 1 and not compares:
+        say("Word counts do not tell how many tokens these sizes need; --held-out measures on text.")
     if tok.n_vocab < job.sizes[-1]:
         say(f"The corpus ran out of pairs at {tok.n_vocab:,} ids, short of {job.sizes[-1]:,}.")
         if short := [str(path) for size, path in job.folders().items() if tok.n_vocab < size < job.sizes[-1]]:
@@ -181,20 +184,24 @@ def _in_words(event: TrainingEvent) -> str:
     return f"removed {token}  IoS {event.ios:.4f}" if event.count is None else f"{left} + {right} -> {token}"
 
 
-def _is_plain(job: Train) -> bool:
-    """Return whether the training itself knows all that is reported: then the word counts are not needed after it."""
-    unusual = job.refine is not None or job.superwords is not None or job.parity
-    known = job.alphabet == "bytes" or job.target == "sentencepiece"
-    return known and job.min_count == 1 and not unusual
+def _spans_words(job: Train) -> bool:
+    """Return whether tokens may span words, so that text is measured, and not its word counts."""
+    return job.superwords is not None or job.target == "sentencepiece"
+
+
+def _is_unmeasured(job: Train) -> bool:
+    """Return whether there are only word counts, and tokens that may span words."""
+    return _spans_words(job) and job.counted_before and not job.text
 
 
 def _bytes_per_token(job: Train, result: Trained) -> float | None:
     """Of the text, or of a sample where word counts do not record tokens that span words; None where rare pretokens were not loaded."""
     vocabulary, counts, n_tokens = result.tok.vocabulary, result.counts, result.n_tokens
-    if job.superwords is not None or (job.target == "sentencepiece" and job.sources and not job.counted_before):
+    if _spans_words(job) and not _is_unmeasured(job):
         from ..quality.evaluation_text import EvaluationText
 
-        density = EvaluationText(job.text or job.sources, read=job.read).surveyed[1].density(result.tok)
+        text = EvaluationText(job.text or job.sources, read=job.read, binary=job.binary)
+        density = text.sample().density(result.tok)
         return density and round(density, 4)
     if "load" in result.seconds and job.min_count > 1:
         return None
@@ -213,10 +220,10 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
 
     note = "On held-out text." if held_out else "On the text trained on; --held-out measures on other text."
     text: Any = list(held_out or job.text or job.sources)
-    if not held_out and job.superwords is None and job.target != "sentencepiece":  # whose tokens may span words
+    if not held_out and not _spans_words(job):
         text = result.counts
     with progress_bar() as progress:
-        domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens)
+        domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary)
         sizes = measure_sizes(result.toks, domains, note, progress)
     if forms.html is not None:
         forms.show(sizes)

@@ -228,7 +228,8 @@ class Block:
     def document(self, i: int) -> Document:
         """Document i, once the block is finished."""
         title = ((self.titles and self.titles.cell(i)) or b"").decode()
-        return Document(self.data_of(i).decode(), self.source, self.name(i), title, self.replaced.get(i, 0))
+        text = self.data_of(i).decode(errors="replace")
+        return Document(text, self.source, self.name(i), title, self.replaced.get(i, 0))
 
     def position(self, i: int) -> str:
         """The place of document i, for messages."""

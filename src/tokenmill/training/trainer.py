@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from .options import Options
 class Training:
     """A training in two steps, so that the word counts can be freed between them.
 
-    The constructor copies what it needs of the counts. `run` trains, once. Each step merges the pair with the highest
+    The constructor copies what it needs of the counts, with special tokens and `cut` cut out. `run` trains, once. Each step merges the pair with the highest
     count, of equals the one with the smaller (left id, right id).
 
     >>> counts = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
@@ -29,14 +30,17 @@ class Training:
     (b'we', b'lo', b'ewe')
     """
 
-    def __init__(self, counts: WordCounts, options: Options, progress: Progress | None = None) -> None:
+    def __init__(
+        self, counts: WordCounts, options: Options, progress: Progress | None = None, cut: Iterable[bytes] = ()
+    ) -> None:
         if not isinstance(counts, WordCounts):
             raise UsageError(
                 f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
             )
         self.options = options = limits_of(options, counts)
         self.progress = progress or (lambda stage, done, total: None)
-        counts = counts.cut_out((token.encode() for token in options.special_tokens), least=options.min_count)
+        special = (token.encode() for token in options.special_tokens)
+        counts = counts.cut_out([*special, *cut], least=options.min_count)
         self.split_patterns = counts.split_patterns
         if options.alphabet == "bytes":
             start = byte_alphabet(counts)
