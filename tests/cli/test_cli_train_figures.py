@@ -13,8 +13,8 @@ SUPERBPE = ["--superwords", "superbpe", "--stage1-size", "290"]
 PIECES = ["--for", "sentencepiece"]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [*arguments])
+def run(*arguments, **more):
+    return CliRunner().invoke(app, [*arguments], **more)
 
 
 def figures(*arguments):
@@ -59,11 +59,20 @@ def test_held_out_files_that_are_not_text(mixed):
 def test_sizes_of_pieces_trained_on_word_counts_are_not_compared(counts, mixed):
     assert run("count", "text.txt", "-o", counts, "--split", "ddtokens").exit_code == 0
     made, notes = figures(counts, "--vocab-size", "300,330", *PIECES, "-o", "tok")
-    assert "--held-out measures on text" in notes and "sizes" not in made
+    assert "name it with --held-out" in notes and "sizes" not in made
     assert made["bytes_per_token"] is None
     assert tokenmill.load(mixed / "tok/300.model").n_vocab <= 300
     made, notes = figures(counts, "--vocab-size", "300,330", *PIECES, "-o", "tok2", "--held-out", "text.txt")
-    assert "--held-out measures on text" not in notes and len(made["sizes"]) == 2
+    assert "name it with --held-out" not in notes and len(made["sizes"]) == 2
+
+
+def test_standard_input_is_read_once(mixed):
+    made = run("train", "-", "--vocab-size", "300,330", *PIECES, "-o", "tok", input=TEXT)
+    assert made.exit_code == 0 and "name it with --held-out" in made.stderr
+    made = run("train", "-", "--vocab-size", "300,330", "-o", "plain", input=TEXT)
+    assert made.exit_code == 0 and "300" in made.stdout
+    twice = run("train", "-", "--vocab-size", "300", "--held-out", "-", "-o", "twice", input=TEXT)
+    assert twice.exit_code == 2 and "can be read only once" in twice.stderr
 
 
 @pytest.mark.parametrize("options", [["--refine", "0.6"], ["--min-count", "2"], []])

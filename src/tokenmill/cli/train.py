@@ -17,6 +17,7 @@ from ..jobs.outputs import atomic_file
 from ..jobs.progress import Progress
 from ..kernels.machine import peak_memory
 from ..options import Option
+from ..sources.find import STDIN, can_read_again, find_sources, ignore_skip
 from ..train_job import Train, Trained
 from . import _commands as opt
 from ._console import progress_bar, report, say, say_events, say_long_documents, shares_row, verbosity
@@ -52,6 +53,8 @@ def train(
             OptionName("html"), " shows the sizes of ", size, ": give several, e.g. 16k,32k,64k, or ", other
         )
     forms = Forms(html=html, overwrite=job.overwrite)
+    if STDIN in held_out and STDIN in job.sources:
+        raise UsageError("standard input can be read only once: for training, or for ", OptionName("held_out"))
     if held_out:
         from ..quality.evaluation_text import EvaluationText
 
@@ -104,7 +107,7 @@ def train(
         tables |= _show_languages(result.languages, job.ratios is None, json)
     report({**rows, **(tables if json else {})}, json)
     if len(job.sizes) > 1 and not compares:
-        say("Word counts do not tell how many tokens these sizes need; --held-out measures on text.")
+        say("How many tokens these sizes need is measured on text that can be read again: name it with --held-out.")
     if tok.n_vocab < job.sizes[-1]:
         say(f"The corpus ran out of pairs at {tok.n_vocab:,} ids, short of {job.sizes[-1]:,}.")
         if short := [str(path) for size, path in job.folders().items() if tok.n_vocab < size < job.sizes[-1]]:
@@ -190,8 +193,10 @@ def _spans_words(job: Train) -> bool:
 
 
 def _is_unmeasured(job: Train) -> bool:
-    """Return whether there are only word counts, and tokens that may span words."""
-    return _spans_words(job) and job.counted_before and not job.text
+    """Return whether tokens may span words, and there is no text to read again: only word counts, or a pipe."""
+    if not _spans_words(job) or job.text:
+        return False
+    return job.counted_before or not all(map(can_read_again, find_sources(job.sources, ignore_skip)))
 
 
 def _bytes_per_token(job: Train, result: Trained) -> float | None:
