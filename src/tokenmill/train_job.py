@@ -330,7 +330,8 @@ class Train(Options, Parity):
 
         if not self._makes_pieces:
             return Training(counts, self._options, progress)
-        training = Training(counts, self._options, progress, [b"\0"])  # which no piece holds
+        # No piece holds NUL. Without a piece for the space, sentencepiece takes the bytes of U+2581 for it.
+        training = Training(counts, self._options, progress, [b"\0"], "" if self.unknown_token else " ")
         # `as_pieces` leaves some out
         training.options = replace(training.options, vocab_size=training.options.vocab_size + 8)
         return training

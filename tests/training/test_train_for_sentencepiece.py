@@ -62,6 +62,15 @@ def test_no_piece_holds_nul(tmp_path):
     assert tok.decode(tok.encode_ordinary("low\0low")) == "low\0low"
 
 
+@pytest.mark.parametrize("options", [{}, {"characters": "漢字語"}, {"coverage": 0.5}])
+def test_text_without_a_space(options, tmp_path):
+    texts = ["漢字漢字\n漢字語", "日本語日本"] * 9
+    tok = tokenmill.train_from_iterator(texts, 290, target="sentencepiece", output=tmp_path / "a.model", **options)
+    engine = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "a.model"))
+    for text in (" ", "漢字", "日本 語 漢字\n", "a b"):
+        assert tok.encode_ordinary(text) == engine.encode(text) and tok.decode(engine.encode(text)) == text
+
+
 def test_several_sizes_are_those_of_one_training(tmp_path):
     tokenmill.train_from_iterator(CORPUS, [310, 318], target="sentencepiece", output=tmp_path)
     one = tokenmill.train_from_iterator(CORPUS, 310, target="sentencepiece")

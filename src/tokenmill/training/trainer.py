@@ -22,7 +22,8 @@ from .options import Options
 class Training:
     """A training in two steps, so that the word counts can be freed between them.
 
-    The constructor copies what it needs of the counts, with special tokens and `cut` cut out. `run` trains, once. Each step merges the pair with the highest
+    The constructor copies what it needs of the counts, with special tokens and `cut` cut out. An alphabet of characters has
+    those of `needed`. `run` trains, once. Each step merges the pair with the highest
     count, of equals the one with the smaller (left id, right id).
 
     >>> counts = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
@@ -31,7 +32,12 @@ class Training:
     """
 
     def __init__(
-        self, counts: WordCounts, options: Options, progress: Progress | None = None, cut: Iterable[bytes] = ()
+        self,
+        counts: WordCounts,
+        options: Options,
+        progress: Progress | None = None,
+        cut: Iterable[bytes] = (),
+        needed: str = "",
     ) -> None:
         if not isinstance(counts, WordCounts):
             raise UsageError(
@@ -47,7 +53,7 @@ class Training:
         else:
             frequent = counts.counts >= options.min_count
             unknown = options.unknown_token is not None
-            start = character_alphabet(counts, frequent, options.coverage, unknown, options.characters)
+            start = character_alphabet(counts, frequent, options.coverage, unknown, options.characters, needed)
         options.check_size(len(start.tokens))
         self.first_tokens = [token or b"" for token in start.tokens]
         self.unknown = start.unknown
