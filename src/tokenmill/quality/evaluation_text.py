@@ -245,9 +245,16 @@ class EvaluationText:
 
     def _survey(self, words_in: Callable[[memoryview, np.ndarray], int]) -> tuple[dict[str, int], Sample]:
         words, sample = {}, Sample()
+        on_skip = (lambda skip: None) if self.read.skip_damaged else None  # the count of the same text warns
         for name, source in self.sources.items():
-            if not isinstance(source, WordCounts) and all(map(can_read_again, source)):
-                words[name] = survey(source, self.read, sample, words_in, binary=self.binary)
+            if isinstance(source, WordCounts) or not all(map(can_read_again, source)):
+                continue
+            words[name] = 0
+            for block in text_blocks(source, self.read, binary=self.binary):
+                report_skips(block.skips, on_skip)
+                data, ends = memoryview(block.data)[: block.nbytes], np.asarray(block.ends, np.int64)
+                words[name] += words_in(data, ends)
+                sample.add(data, ends)
         return words, sample
 
 
@@ -401,25 +408,6 @@ def text_blocks(sources: Sequence[Path | str], read: ReadOptions, **how: Any) ->
     for block, _, _ in blocks_of([(source, 0, None) for source in sources], Place(), read, cut=cut, **how):
         block.finish()
         yield block
-
-
-def survey(
-    sources: Sequence[Path | str],
-    read: ReadOptions,
-    sample: Sample,
-    words_in: Callable[[memoryview, np.ndarray], int] = count_words,
-    **how: Any,
-) -> int:
-    """The number of words of some files, as `words_in` counts them, whose documents are added to `sample`. how: see `open_source`."""
-    words = 0
-    on_skip = (lambda skip: None) if read.skip_damaged else None  # the count of the same text warns
-    for block in text_blocks(sources, read, **how):
-        report_skips(block.skips, on_skip)
-        ends = np.asarray(block.ends, np.uint64)
-        data = memoryview(block.data)[: block.nbytes]
-        words += words_in(data, ends)
-        sample.add(data, ends.astype(np.int64))
-    return words
 
 
 class Interval(NamedTuple):
