@@ -192,7 +192,7 @@ def test_rows_that_come_in_canonical_order_are_no_trap(tmp_path, monkeypatch):
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(list(counts.items())))
     add_up([tmp_path / "a.ddfreq"], tmp_path / "c", memory_limit=3_000_000)
     assert list(WordCounts.load(tmp_path / "c").items()) == list(counts.items())
-    assert sum_saved.ROW * 200_000 > 3_000_000
+    assert len(counts) > ddfreq_file.BATCH
 
 
 def test_a_sum_that_64_bits_cannot_hold_is_one_error(tmp_path):

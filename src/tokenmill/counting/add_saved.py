@@ -12,7 +12,7 @@ from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, r
 from ..jobs.progress import Progress
 from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
 from .options import CountSummary, memory_limit_of, summary_of
-from .rows import RowSource, concatenate, merge_all, sort_rows, text_bytes, times
+from .rows import RowSource, merge_all, sort_rows, text_bytes, times
 from .spill import Spill, temporary_spill
 from .store import About, SavedCounts, is_own, write_counts
 from .weights import Weighing, Weight, scaled
@@ -21,7 +21,6 @@ from .word_counts import sum_of
 if TYPE_CHECKING:
     from .rows import Rows
 
-ROW = 100  # bytes of memory for a row while it is sorted, at most, on average
 SAVED = 16 << 20  # bytes of memory for the row group of a folder that is merged
 
 
@@ -76,7 +75,7 @@ def add_up(
                 abouts.append(saved.about)
             else:  # in any order; a pretoken may come twice
                 batches = saved.row_groups() if saved else (times(rows, factor) for rows in read_ddfreq(path))
-                abouts.append(About(total_bytes=_sort_into(spill, batches, limit) // factor))
+                abouts.append(About(total_bytes=_sort_into(spill, batches) // factor))
             if progress is not None:
                 progress("read", number + 1, len(paths))
         spill.compact()
@@ -91,19 +90,12 @@ def add_up(
     return summary_of(about, written)
 
 
-def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
+def _sort_into(spill: Spill, batches: Iterator[Rows]) -> int:
     """Sort rows that come in any order into runs. Returns how many bytes of text they count."""
-    waiting: list[Rows] = []
-    held = total_bytes = 0
+    total_bytes = 0
     for rows in batches:
         total_bytes += text_bytes(rows)
-        waiting.append(rows)
-        held += ROW * len(rows[2]) + 2 * len(rows[0])
-        if held > limit:
-            spill.add(sort_rows(concatenate(waiting)))
-            waiting, held = [], 0
-    if waiting:
-        spill.add(sort_rows(concatenate(waiting)))
+        spill.add(sort_rows(rows))
     return total_bytes
 
 
