@@ -58,11 +58,10 @@ def count(
     options = options or CountOptions()
     if memory_limit is not None:
         options = replace(options, memory_limit=memory_limit)
-    on_skip = options.read.skipper(on_skip)
+    job, on_skip = JobOptions(engine, num_threads=num_threads), options.read.skipper(on_skip)
     if engine == "ray":
         from .to_folder import count_to_folder
 
-        job = JobOptions(engine, num_threads=num_threads)
         with temporary_spill(spill_folder) as spill:
             output = spill.folder / "counts"
             count_to_folder(

@@ -176,9 +176,7 @@ class WordCounts:
     @property
     def counted_bytes(self) -> int:
         """The bytes of all counted pretokens; fewer than the text has, where rare ones were left out. Exact below 2**64."""
-        import numpy as np
-
-        return int((np.diff(self.offsets).astype(np.uint64) * self.counts).sum(dtype=np.uint64))
+        return text_bytes(self._rows)
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Each pretoken with its count, in the order they are stored."""

@@ -245,7 +245,7 @@ def documents_of(
     chosen: list[Chosen] = [(source, 0, None) for source in found]
     for block, place, read in blocks_of(chosen, Place(), options, format, ids=True, binary=binary):
         block.finish()
-        yield from map(block.document, range(len(block.ends)))
+        yield from (block.document(i, "replace" if binary == "count" else "strict") for i in range(len(block.ends)))
         report_skips(block.skips, on_skip)
         if read_on is not None:
             read_on(before[place.source] + read)
