@@ -206,7 +206,7 @@ def _bytes_per_token(job: Train, result: Trained) -> float | None:
         from ..quality.evaluation_text import EvaluationText
 
         text = EvaluationText(job.text or job.sources, read=job.read, binary=job.binary)
-        density = text.sample().density(result.tok)
+        density = text.survey(lambda data, ends: 0)[1].density(result.tok)
         return density and round(density, 4)
     if "load" in result.seconds and job.min_count > 1:
         return None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import InputError, UsageError, suggests_options
 from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
@@ -13,13 +12,10 @@ from ..jobs.progress import Progress
 from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
 from .options import CountSummary, memory_limit_of, summary_of
 from .rows import RowSource, merge_all, sort_rows, text_bytes, times
-from .spill import Spill, temporary_spill
+from .spill import temporary_spill
 from .store import About, SavedCounts, is_own, write_counts
 from .weights import Weighing, Weight, scaled
 from .word_counts import sum_of
-
-if TYPE_CHECKING:
-    from .rows import Rows
 
 SAVED = 16 << 20  # bytes of memory for the row group of a folder that is merged
 
@@ -74,8 +70,11 @@ def add_up(
                 sources.append(saved)
                 abouts.append(saved.about)
             else:  # in any order; a pretoken may come twice
-                batches = saved.row_groups() if saved else (times(rows, factor) for rows in read_ddfreq(path))
-                abouts.append(About(total_bytes=_sort_into(spill, batches) // factor))
+                total_bytes = 0
+                for rows in saved.row_groups() if saved else (times(rows, factor) for rows in read_ddfreq(path)):
+                    total_bytes += text_bytes(rows)
+                    spill.add(sort_rows(rows))
+                abouts.append(About(total_bytes=total_bytes // factor))
             if progress is not None:
                 progress("read", number + 1, len(paths))
         spill.compact()
@@ -88,15 +87,6 @@ def add_up(
             with atomic_folder(output, is_own, overwrite=overwrite) as folder:
                 written = write_counts(folder, about, sources, progress=progress, min_count=least)
     return summary_of(about, written)
-
-
-def _sort_into(spill: Spill, batches: Iterator[Rows]) -> int:
-    """Sort rows that come in any order into runs. Returns how many bytes of text they count."""
-    total_bytes = 0
-    for rows in batches:
-        total_bytes += text_bytes(rows)
-        spill.add(sort_rows(rows))
-    return total_bytes
 
 
 def _sum(abouts: list[About], weighing: Weighing, paths: Sequence[Path]) -> About:

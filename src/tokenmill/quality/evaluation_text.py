@@ -237,13 +237,10 @@ class EvaluationText:
     @lazy
     def surveyed(self) -> tuple[dict[str, int], Sample]:
         """The number of words of each domain but word counts and pipes, and an even sample of their documents."""
-        return self._survey(count_words)
+        return self.survey(count_words)
 
-    def sample(self) -> Sample:
-        """The sample alone, in a third of the time."""
-        return self._survey(lambda data, ends: 0)[1]
-
-    def _survey(self, words_in: Callable[[memoryview, np.ndarray], int]) -> tuple[dict[str, int], Sample]:
+    def survey(self, words_in: Callable[[memoryview, np.ndarray], int]) -> tuple[dict[str, int], Sample]:
+        """What `surveyed` is, by a function that counts words: without counting, it takes a third of the time."""
         words, sample = {}, Sample()
         on_skip = (lambda skip: None) if self.read.skip_damaged else None  # the count of the same text warns
         for name, source in self.sources.items():
