@@ -77,7 +77,7 @@ class Train(Options, Parity):
             object.__setattr__(self, name, by_name(getattr(self, name) or ()) or ())
         if self._makes_pieces:
             object.__setattr__(self, "alphabet", "characters")
-        given = self.vocab_size if self.vocab_size and isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
+        given = (isinstance(self.vocab_size, tuple | list | range) and self.vocab_size) or [self.vocab_size]
         size_field = fields_of(Options)["vocab_size"]
         try:
             sizes = tuple(sorted({checked(size_field, size) for size in given}))  # type: ignore[arg-type]
@@ -178,10 +178,8 @@ class Train(Options, Parity):
 
         self._refuse_unused(used=fields_of(ReadOptions) if also_read else ())
         if self.sizes[-1] > MAX_FILE_ID + 1:
-            most = f"{MAX_FILE_ID + 1:,}"
-            raise UsageError(
-                OptionName("vocab_size"), f" is {self.sizes[-1]:,}; the files of a tokenizer have at most {most} ids"
-            )
+            size, most = f"{self.sizes[-1]:,}", f"{MAX_FILE_ID + 1:,}"
+            raise UsageError(OptionName("vocab_size"), f" is {size}; the files of a tokenizer have at most {most} ids")
         if not self.sources and not self.parity and self.texts is None and self.counts is None:
             raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
         if self.counts is not None and (self.sources or self.texts is not None or self.parity):
@@ -330,10 +328,12 @@ class Train(Options, Parity):
     def _training(self, counts: WordCounts, progress: Progress | None) -> Training:
         from .training import Training  # late: NumPy takes memory beside a decompressor
 
-        training = Training(counts, self._options, progress)
-        if self._makes_pieces:
-            # `as_pieces` leaves some out
-            training.options = replace(training.options, vocab_size=training.options.vocab_size + 8)
+        if not self._makes_pieces:
+            return Training(counts, self._options, progress)
+        # No piece holds NUL. Without a piece for the space, sentencepiece takes the bytes of U+2581 for it.
+        training = Training(counts, self._options, progress, [b"\0"], "" if self.unknown_token else " ")
+        # `as_pieces` leaves some out
+        training.options = replace(training.options, vocab_size=training.options.vocab_size + 8)
         return training
 
     def _count(self, progress: Progress | None, note: Note | None) -> WordCounts:

@@ -75,6 +75,17 @@ def expected(corpus, tmp_path_factory):
 RAY = JobOptions("ray")
 
 
+def test_a_task_counts_with_the_threads_that_it_reserves(corpus, tmp_path, monkeypatch):
+    """Without a cluster: `finished_tasks` does the parts here."""
+    numbers, threads = [], count_jobs.Threads
+    monkeypatch.setattr(count_jobs, "Threads", lambda new, n, *rest: numbers.append(n) or threads(new, n, *rest))
+    monkeypatch.setattr("tokenmill.jobs.ray.finished_tasks", lambda do, parts, *_: [do(part) or part for part in parts])
+    for n in (None, 3):
+        numbers.clear()
+        count_to_folder(corpus, tmp_path / f"{n}", split=WORDS, job=JobOptions("ray", num_threads=n))
+        assert set(numbers) == {n or 1}
+
+
 @pytest.fixture
 def many_tasks(monkeypatch):
     monkeypatch.setattr(count_jobs, "SHARD", 20_000)

@@ -9,6 +9,7 @@ import tokenmill.counting.add_saved as sum_saved
 import tokenmill.counting.ddfreq as ddfreq_file
 import tokenmill.counting.options as count_options
 from tokenmill import WordCounts
+from tokenmill.counting import store
 from tokenmill.counting.add_saved import add_up
 from tokenmill.counting.ddfreq import read_ddfreq
 from tokenmill.counting.rows import concatenate
@@ -123,6 +124,33 @@ def test_many_files_and_few(tmp_path, monkeypatch):
         assert list(WordCounts.load(tmp_path / "sum").items()) == list(expected.items())
 
 
+def test_each_input_is_read_once_however_many_files_the_sum_has(tmp_path, monkeypatch):
+    parts = [WordCounts.from_mapping(many(500, seed)) for seed in range(3)]
+    for name, counts in zip("abc", parts, strict=True):
+        counts.save(tmp_path / name)
+    read, opened = store._read_rows, []
+    monkeypatch.setattr(store, "_read_rows", lambda path: opened.append(path.parent.name) or read(path))
+    monkeypatch.setattr(store, "files_for", lambda total: 16)
+    add_up([tmp_path / name for name in "abc"], tmp_path / "sum")
+    assert sorted(opened) == ["a", "b", "c"]
+    assert list(WordCounts.load(tmp_path / "sum").items()) == list(WordCounts.merge(parts).items())
+
+
+def test_no_more_inputs_are_merged_at_once_than_memory_holds(tmp_path, monkeypatch):
+    parts = [WordCounts.from_mapping(many(500, seed)) for seed in range(9)]
+    names = [tmp_path / f"{seed}" for seed in range(9)]
+    for name, counts in zip(names, parts, strict=True):
+        counts.save(name)
+    WordCounts.merge(parts).save(tmp_path / "expected")
+    merged, merge = [], store.merged
+    monkeypatch.setattr(store, "merged", lambda sources, *how: merged.append(len(sources)) or merge(sources, *how))
+    monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
+    for limit, expected in ((4 * sum_saved.SAVED, 3), (9 * sum_saved.SAVED, 9), (1, 5)):
+        add_up(names, tmp_path / "sum", memory_limit=limit, overwrite=True)
+        assert folder_bytes(tmp_path / "sum") == folder_bytes(tmp_path / "expected")
+        assert merged.pop() == expected
+
+
 def test_min_count_is_of_the_sum(tmp_path):
     WordCounts.from_mapping({b"a": 1, b"b": 1}).save(tmp_path / "a")
     WordCounts.from_mapping({b"a": 1, b"c": 1}).save(tmp_path / "b")
@@ -164,7 +192,7 @@ def test_rows_that_come_in_canonical_order_are_no_trap(tmp_path, monkeypatch):
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(list(counts.items())))
     add_up([tmp_path / "a.ddfreq"], tmp_path / "c", memory_limit=3_000_000)
     assert list(WordCounts.load(tmp_path / "c").items()) == list(counts.items())
-    assert sum_saved.ROW * 200_000 > 3_000_000
+    assert len(counts) > ddfreq_file.BATCH
 
 
 def test_a_sum_that_64_bits_cannot_hold_is_one_error(tmp_path):

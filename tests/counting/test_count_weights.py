@@ -130,7 +130,19 @@ def test_saved_counts_are_weighted_too(corpus, tmp_path):
         add_up(["text"], "no", weights={"text": 2})
     both = WordCounts.load("text") + WordCounts.load("text")
     assert both.scale == 4
-    assert len(both.mixture) == 4
+    assert len(both.mixture) == 2  # of the same name and weight
+
+
+def test_shares_of_a_sum_are_of_all_its_text(corpus):
+    def counted(*names, **weights):
+        return count(names, split=WORDS, options=CountOptions(weights={f"{name}.txt": 2 for name in weights}))
+
+    size = {name: Path(name).stat().st_size for name in corpus}
+    both = counted("a.txt", "more/c.txt", a=2) + counted("b.txt") + counted("a.txt", "more/d.txt", a=2)
+    others = size["more/c.txt"] + size["more/d.txt"] + size["b.txt"]
+    assert both.mixture == (("a.txt", "2", 2 * size["a.txt"]), ("other sources", "1", others))
+    assert sum(part.bytes for part in both.mixture) == both.total_bytes
+    assert (counted("a.txt") + counted("b.txt")).mixture == ()
 
 
 def test_training_follows_the_weights(corpus):

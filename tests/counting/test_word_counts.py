@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -208,7 +209,8 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
             folder = tmp_path / f"{total_bytes}-{step}"
             folder.mkdir()
             monkeypatch.setattr(storage, "merged_part", part_of)
-            totals = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), [])
+            with ThreadPoolExecutor(1) as pool:
+                totals = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), [], pool)
             assert (totals.distinct, totals.pretokens) == (len(counts), int(numbers.sum()))
             written.append(folder_bytes(folder))
             assert list(WordCounts.load(folder).items()) == list(counts.items())

@@ -11,7 +11,7 @@ from quality_examples import BYTES, make_vocabulary
 
 from tokenmill import ReadOptions, Tokenizer
 from tokenmill.quality import evaluation_text
-from tokenmill.quality.evaluation_text import EvaluationText, Sample, bootstrap, count_words, survey
+from tokenmill.quality.evaluation_text import EvaluationText, bootstrap, count_words
 
 SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"
 
@@ -32,8 +32,9 @@ def test_the_sample_is_even_and_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(evaluation_text, "MOST", 100)
     lines = [f"document {i} " + "x" * (i % 7) for i in range(5000)]
     (tmp_path / "a.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    sample = Sample()
-    assert survey([tmp_path / "a.txt"], ReadOptions(unit="line"), sample) == sum(len(line.split()) for line in lines)
+    text = EvaluationText(tmp_path / "a.txt", read=ReadOptions(unit="line"))
+    words, sample = text.surveyed
+    assert words == {"a": sum(len(line.split()) for line in lines)} and text.survey(lambda data, ends: 0)[1] == sample
     numbers = [int(unit.split()[1]) for unit in sample.units]
     assert sample.total == 5000 and 50 < len(numbers) <= 100
     assert numbers == list(range(0, 5000, sample.step))

@@ -19,7 +19,9 @@ BYTES = tuple(bytes([byte]) for byte in range(256))
 def encoded(vocabulary: Vocabulary, counts: WordCounts) -> tuple[np.ndarray, np.ndarray]:
     encoder = NaiveEncoder(vocabulary, lambda data: [len(data)] if data else [])
     pretokens = [encoder.encode_pretoken(pretoken) if pretoken else [] for pretoken, _ in counts.items()]
-    return np.array([id for ids in pretokens for id in ids], np.uint32), np.cumsum([0, *map(len, pretokens)])
+    return np.array([id for ids in pretokens for id in ids], np.uint32), np.cumsum(
+        [0, *map(len, pretokens)], dtype=np.uint64
+    )
 
 
 def random_counts(rng: random.Random) -> WordCounts:
@@ -89,14 +91,9 @@ def test_what_cannot_be_extended():
     plain = train_from_counts(counts, 258, special_tokens=["<s>"])
     ids, offsets = encoded(plain, counts)
     letters = train_from_counts(counts, 5, alphabet="characters")
-    foreign = WordCounts(counts.arena, counts.offsets, counts.counts, ("y",))
     for arguments, message in [
         ((counts, 300, letters, ids, offsets), "characters cannot be extended"),
-        ((foreign, 300, plain, ids, offsets), "count the corpus with the pattern"),
         ((counts, 257, plain, ids, offsets), "need 258"),
-        ((counts, 300, plain, ids[:-1], offsets), "encoded pretokens were given"),
-        ((counts, 300, plain, ids + 1000, offsets), "contains the id"),
-        ((counts, 300, plain, ids, [0, 0, len(ids)]), "of another length"),
     ]:
         with pytest.raises(UsageError, match=message):
             extend_vocabulary(*arguments)

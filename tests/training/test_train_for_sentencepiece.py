@@ -52,6 +52,25 @@ def test_ids_are_those_of_sentencepiece(both, words):
         assert tok.decode(ids) == text.replace("\u2581", " ")
 
 
+def test_no_piece_holds_nul(tmp_path):
+    tok = tokenmill.train_from_iterator(
+        [*CORPUS, "low\0low"] * 9, 330, target="sentencepiece", output=tmp_path / "a.model"
+    )
+    engine = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "a.model"))
+    assert engine.get_piece_size() == tok.n_vocab > 300
+    assert not any("\0" in engine.id_to_piece(id) for id in range(tok.n_vocab))
+    assert tok.decode(tok.encode_ordinary("low\0low")) == "low\0low"
+
+
+@pytest.mark.parametrize("options", [{}, {"characters": "漢字語"}, {"coverage": 0.5}])
+def test_text_without_a_space(options, tmp_path):
+    texts = ["漢字漢字\n漢字語", "日本語日本"] * 9
+    tok = tokenmill.train_from_iterator(texts, 290, target="sentencepiece", output=tmp_path / "a.model", **options)
+    engine = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "a.model"))
+    for text in (" ", "漢字", "日本 語 漢字\n", "a b"):
+        assert tok.encode_ordinary(text) == engine.encode(text) and tok.decode(engine.encode(text)) == text
+
+
 def test_several_sizes_are_those_of_one_training(tmp_path):
     tokenmill.train_from_iterator(CORPUS, [310, 318], target="sentencepiece", output=tmp_path)
     one = tokenmill.train_from_iterator(CORPUS, 310, target="sentencepiece")

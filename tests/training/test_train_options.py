@@ -6,6 +6,7 @@ import pytest
 
 from tokenmill import WordCounts
 from tokenmill.errors import InputError, UsageError
+from tokenmill.train_job import Train
 from tokenmill.training import Options, Training
 from trained import train_by_textbook, train_from_counts
 
@@ -25,6 +26,13 @@ def test_special_tokens_come_last():
     assert vocabulary.tokens[256:] == (b"es", b"est", b"lo")
     assert vocabulary.special_tokens == {"<|end|>": 259, "<|pad|>": 260}
     assert vocabulary.n_vocab == 261
+
+
+def test_sizes_in_any_sequence():
+    assert Train(range(258, 262, 2), counts=LOW).sizes == Train([260, 258, 260], counts=LOW).sizes == (258, 260)
+    for sizes in (range(0), "258", {258, 260}):
+        with pytest.raises(UsageError, match="it must be a whole number"):
+            Train(sizes, counts=LOW)
 
 
 def test_a_generator_of_special_tokens():

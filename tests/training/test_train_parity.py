@@ -189,5 +189,7 @@ def test_a_language_without_text_is_named():
         train(LOW, 3, LOW | {"de": {}})
     with pytest.raises(InputError, match="the language de: the corpus is empty"):
         train(LOW | {"de": {}}, 3, LOW)
+    with pytest.raises(InputError, match=r"the language de: .* occurs 3 times\. Lower min_count"):
+        train(LOW, 3, LOW, min_count=3)
     with pytest.raises(UsageError, match="two languages or more"):
         train({"en": {b"low": 3}}, 3, {"en": {b"low": 3}})

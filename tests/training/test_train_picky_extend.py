@@ -26,7 +26,9 @@ def slow(vocabulary: Vocabulary) -> NaiveEncoder:
 
 def encoded(vocabulary: Vocabulary, counts: WordCounts) -> tuple[np.ndarray, np.ndarray]:
     pretokens = [slow(vocabulary).encode_pretoken(pretoken) if pretoken else [] for pretoken, _ in counts.items()]
-    return np.array([id for ids in pretokens for id in ids], np.uint32), np.cumsum([0, *map(len, pretokens)])
+    return np.array([id for ids in pretokens for id in ids], np.uint32), np.cumsum(
+        [0, *map(len, pretokens)], dtype=np.uint64
+    )
 
 
 def random_counts(rng: random.Random, letters: list[int]) -> WordCounts:

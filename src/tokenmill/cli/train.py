@@ -17,6 +17,7 @@ from ..jobs.outputs import atomic_file
 from ..jobs.progress import Progress
 from ..kernels.machine import peak_memory
 from ..options import Option
+from ..sources.find import STDIN, can_read_again, find_sources, ignore_skip
 from ..train_job import Train, Trained
 from . import _commands as opt
 from ._console import progress_bar, report, say, say_events, say_long_documents, shares_row, verbosity
@@ -45,17 +46,19 @@ def train(
 
     outputs = [path for path in (html, log) if path is not None]
     job.check(also_read=held_out, also_written=outputs)
-    compares = len(job.sizes) > 1 or bool(held_out)
+    compares = bool(held_out) or (len(job.sizes) > 1 and not _is_unmeasured(job))
     if html is not None and not compares:
         size, other = OptionName("vocab_size"), OptionName("held_out")
         raise UsageError(
             OptionName("html"), " shows the sizes of ", size, ": give several, e.g. 16k,32k,64k, or ", other
         )
     forms = Forms(html=html, overwrite=job.overwrite)
+    if STDIN in held_out and STDIN in job.sources:
+        raise UsageError("standard input can be read only once: for training, or for ", OptionName("held_out"))
     if held_out:
         from ..quality.evaluation_text import EvaluationText
 
-        EvaluationText(held_out, read=job.read).read_fronts()
+        EvaluationText(held_out, read=job.read, binary=job.binary).read_fronts()
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
     events, live = Events(), None
@@ -69,7 +72,8 @@ def train(
         if events.file is not None:
             events.file.write("rank\tleft\tright\ttoken\tcount\tios\n")
         progress = events if verbosity.verbose or log is not None or watch else events.bar
-        keep_counts = compares or not _is_plain(job)
+        measured = (compares and not held_out) or job.min_count > 1 or job.unknown_token is not None
+        keep_counts = measured and not _spans_words(job)
         result = job.run(progress=progress, note=say, keep_counts=keep_counts, also_read=held_out)
     tok = result.tok
     for note in result.notes:
@@ -93,7 +97,7 @@ def train(
 
         rows |= shares_row(shares(result.mixture), json)
     tables: dict[str, Any] = {}
-    if compares and result.counts is not None:
+    if compares:
         try:
             tables = _show_sizes(job, result, held_out, forms, json)
         except TokenmillError as error:
@@ -102,6 +106,8 @@ def train(
     if result.languages:
         tables |= _show_languages(result.languages, job.ratios is None, json)
     report({**rows, **(tables if json else {})}, json)
+    if len(job.sizes) > 1 and not compares:
+        say("How many tokens these sizes need is measured on text that can be read again: name it with --held-out.")
     if tok.n_vocab < job.sizes[-1]:
         say(f"The corpus ran out of pairs at {tok.n_vocab:,} ids, short of {job.sizes[-1]:,}.")
         if short := [str(path) for size, path in job.folders().items() if tok.n_vocab < size < job.sizes[-1]]:
@@ -181,20 +187,26 @@ def _in_words(event: TrainingEvent) -> str:
     return f"removed {token}  IoS {event.ios:.4f}" if event.count is None else f"{left} + {right} -> {token}"
 
 
-def _is_plain(job: Train) -> bool:
-    """Return whether the training itself knows all that is reported: then the word counts are not needed after it."""
-    unusual = job.refine is not None or job.superwords is not None or job.parity
-    known = job.alphabet == "bytes" or job.target == "sentencepiece"
-    return known and job.min_count == 1 and not unusual
+def _spans_words(job: Train) -> bool:
+    """Return whether tokens may span words, so that text is measured, and not its word counts."""
+    return job.superwords is not None or job.target == "sentencepiece"
+
+
+def _is_unmeasured(job: Train) -> bool:
+    """Return whether tokens may span words, and there is no text to read again: only word counts, or a pipe."""
+    if not _spans_words(job) or job.text:
+        return False
+    return job.counted_before or not all(map(can_read_again, find_sources(job.sources, ignore_skip)))
 
 
 def _bytes_per_token(job: Train, result: Trained) -> float | None:
     """Of the text, or of a sample where word counts do not record tokens that span words; None where rare pretokens were not loaded."""
     vocabulary, counts, n_tokens = result.tok.vocabulary, result.counts, result.n_tokens
-    if job.superwords is not None or (job.target == "sentencepiece" and job.sources and not job.counted_before):
+    if _spans_words(job) and not _is_unmeasured(job):
         from ..quality.evaluation_text import EvaluationText
 
-        density = EvaluationText(job.text or job.sources, read=job.read).surveyed[1].density(result.tok)
+        text = EvaluationText(job.text or job.sources, read=job.read, binary=job.binary)
+        density = text.survey(lambda data, ends: 0)[1].density(result.tok)
         return density and round(density, 4)
     if "load" in result.seconds and job.min_count > 1:
         return None
@@ -213,10 +225,10 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
 
     note = "On held-out text." if held_out else "On the text trained on; --held-out measures on other text."
     text: Any = list(held_out or job.text or job.sources)
-    if not held_out and job.superwords is None and job.target != "sentencepiece":  # whose tokens may span words
+    if not held_out and not _spans_words(job):
         text = result.counts
     with progress_bar() as progress:
-        domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens)
+        domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary)
         sizes = measure_sizes(result.toks, domains, note, progress)
     if forms.html is not None:
         forms.show(sizes)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import InputError, UsageError, suggests_options
 from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
 from ..jobs.progress import Progress
 from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
 from .options import CountSummary, memory_limit_of, summary_of
-from .rows import RowSource, concatenate, merge_all, sort_rows, text_bytes, times
-from .spill import Spill, temporary_spill
+from .rows import RowSource, merge_all, sort_rows, text_bytes, times
+from .spill import temporary_spill
 from .store import About, SavedCounts, is_own, write_counts
 from .weights import Weighing, Weight, scaled
 from .word_counts import sum_of
 
-if TYPE_CHECKING:
-    from .rows import Rows
-
-ROW = 100  # bytes of memory for a row while it is sorted, at most, on average
+SAVED = 16 << 20  # bytes of memory for the row group of a folder that is merged
 
 
 @suggests_options
@@ -68,11 +64,17 @@ def add_up(
             factor = weighing.factors[weighing.group(path)]
             saved = SavedCounts(path, factor) if path.is_dir() else None
             if saved is not None and saved.about is not None:
+                if len(sources) == max(2, limit // SAVED):
+                    spill.add(sources)
+                    sources = []
                 sources.append(saved)
                 abouts.append(saved.about)
             else:  # in any order; a pretoken may come twice
-                batches = saved.row_groups() if saved else (times(rows, factor) for rows in read_ddfreq(path))
-                abouts.append(About(total_bytes=_sort_into(spill, batches, limit) // factor))
+                total_bytes = 0
+                for rows in saved.row_groups() if saved else (times(rows, factor) for rows in read_ddfreq(path)):
+                    total_bytes += text_bytes(rows)
+                    spill.add(sort_rows(rows))
+                abouts.append(About(total_bytes=total_bytes // factor))
             if progress is not None:
                 progress("read", number + 1, len(paths))
         spill.compact()
@@ -85,22 +87,6 @@ def add_up(
             with atomic_folder(output, is_own, overwrite=overwrite) as folder:
                 written = write_counts(folder, about, sources, progress=progress, min_count=least)
     return summary_of(about, written)
-
-
-def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
-    """Sort rows that come in any order into runs. Returns how many bytes of text they count."""
-    waiting: list[Rows] = []
-    held = total_bytes = 0
-    for rows in batches:
-        total_bytes += text_bytes(rows)
-        waiting.append(rows)
-        held += ROW * len(rows[2]) + 2 * len(rows[0])
-        if held > limit:
-            spill.add(sort_rows(concatenate(waiting)))
-            waiting, held = [], 0
-    if waiting:
-        spill.add(sort_rows(concatenate(waiting)))
-    return total_bytes
 
 
 def _sum(abouts: list[About], weighing: Weighing, paths: Sequence[Path]) -> About:

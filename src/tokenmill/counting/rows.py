@@ -107,9 +107,9 @@ def times(rows: Rows, factor: int) -> Rows:
 
 
 def text_bytes(rows: Rows) -> int:
-    """Return the number of bytes of text that the rows count."""
+    """Return the number of bytes of text that the rows count, exact below 2**64."""
     lengths = rows[1][1:] - rows[1][:-1]
-    return sum(map(int.__mul__, lengths.tolist(), rows[2].tolist()))
+    return int((lengths * rows[2]).sum(dtype=lengths.dtype))
 
 
 def hashes_of(rows: Rows) -> np.ndarray:

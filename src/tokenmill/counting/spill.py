@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -82,9 +81,7 @@ class Spill:
     def __init__(self, folder: Path, durable: bool = False):
         self.folder = folder
         self.runs: list[Run] = []
-        self._number = 0
         self._durable = durable
-        self._lock = threading.Lock()
 
     def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = lambda: None) -> None:
         """Merge the tables into a run and clear them."""
@@ -93,10 +90,10 @@ class Spill:
             table.clear()
 
     def add(self, sources: Sequence[RowSource], pool: Executor | None = None, pause: Pause = lambda: None) -> None:
-        """Merge sources into a run."""
-        run = write_run(self._new_path(), sources, pool, pause, self._durable)
-        with self._lock:
-            self.runs.append(run)
+        """Merge sources into a run. Any thread may."""
+        make_folder(self.folder)
+        path = self.folder / f"run-{os.urandom(8).hex()}.arrow"
+        self.runs.append(write_run(path, sources, pool, pause, self._durable))
 
     def compact(self, pool: Executor | None = None, pause: Pause = lambda: None) -> None:
         """Merge runs until there are few enough to merge all at once."""
@@ -110,15 +107,6 @@ class Spill:
     def sources(self, tables: Sequence[CountTable]) -> list[RowSource]:
         """All that was counted: the runs, and the tables in memory."""
         return [*self.runs, *table_sources(tables)]
-
-    def _new_path(self) -> Path:
-        with self._lock:
-            make_folder(self.folder)
-            while True:
-                self._number += 1
-                path = self.folder / f"run-{self._number:05d}.arrow"
-                if not path.exists():
-                    return path
 
 
 @contextlib.contextmanager

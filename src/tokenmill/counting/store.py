@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import astuple, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -29,11 +30,13 @@ from .rows import (
     ArrayRows,
     Pause,
     RowSource,
+    bits_for,
     collect,
     concatenate,
     filter_rows,
     is_canonical,
     merge_rows,
+    merged,
     merged_part,
     order_of,
     times,
@@ -160,12 +163,19 @@ def write_counts(
     min_count: int = 0,
     pause: Pause = lambda: None,
 ) -> Written:
-    """Write the sum of `sources`, but for what is rarer than `min_count`, as files into a folder."""
+    """Write the sum of `sources`, but for what is rarer than `min_count`, as files into a folder.
+
+    Without a pool, each source is read once; threads of a pool begin in the middle of it, file by file.
+    """
     files = files_for(about.total_bytes)
+    bits = max(files.bit_length() - 1, bits_for(sources))
+    parts = (1 << bits) // files  # of each file
+    whole = merged(sources, bits, range(1 << bits), pause)
 
     def write(number: int) -> tuple[int, int, int]:
+        rows = islice(whole, parts) if pool is None else merged_part(sources, number, files.bit_length() - 1, pause)
         with open_output(folder / name_of_file(number, files)) as file:
-            return write_file(file, about, merged_part(sources, number, files.bit_length() - 1, pause), min_count)
+            return write_file(file, about, rows, min_count)
 
     written: list[tuple[int, int, int]] = []
     for sums in map_in_order(pool, write, range(files), at_once):
@@ -278,12 +288,12 @@ class SavedCounts:
         self.about = abouts[0]
 
     def batches(self, part: int, bits: int) -> Iterator[ArrayRows]:
-        return map(ArrayRows, self.row_groups((part * len(self._files)) >> bits))
+        return map(ArrayRows, self.row_groups())
 
-    def row_groups(self, first: int = 0) -> Iterator[Rows]:
-        """The rows from the file with the number `first` on. Those that tokenmill wrote are in canonical order."""
+    def row_groups(self) -> Iterator[Rows]:
+        """All rows. Those that tokenmill wrote are in canonical order."""
         last = -1, b""
-        for path in self._files[first:]:
+        for path in self._files:
             for rows in _read_rows(path):
                 if self.about is not None and len(rows[2]):
                     begin, end = order_of(rows, 0), order_of(rows, len(rows[2]) - 1)

@@ -150,7 +150,7 @@ def count_in_shards(
     may_skip = None if on_skip is None else skips.append
     weighing = Weighing(sources, options.weights)
     sizes = [sum(size for _, size, _ in shard) for shard in shards]
-    count = partial(_count_shard, shards, splitter, options, limit, weighing)
+    count = partial(_count_shard, shards, splitter, options, job.num_threads or 1, limit, weighing)
     counted = do_parts("count", sizes, count, folder, job, may_skip, progress)
     report_skips(skips, on_skip)
     values = [value for value, _ in counted]
@@ -177,15 +177,17 @@ def _count_shard(
     shards: Sequence[list[Chosen]],
     splitter: Splitter,
     options: CountOptions,
+    num_threads: int,
     memory_limit: int,
     weighing: Weighing,
     part: int,
     task: Task,
 ) -> dict[str, Any]:
-    """Count a shard with one thread, within the memory limit, into a sorted run."""
+    """Count a shard, within the memory limit, into a sorted run."""
     paths, spans = [path for path, _, _ in shards[part]], [span for *_, span in shards[part]]
     files = FileCount(paths, cut_of(splitter), options, task.on_skip, weighing, spans)
-    with temporary_spill(task.folder) as spill, Threads(partial(Counter, splitter), 1, memory_limit, spill) as threads:
+    new = partial(Counter, splitter)
+    with temporary_spill(task.folder) as spill, Threads(new, num_threads, memory_limit, spill) as threads:
         files.run(threads, task.show)
         spill.compact()
         run = write_run(task.folder / f"run-{part:05}.arrow", spill.sources(threads.tables()), durable=True)

@@ -46,7 +46,7 @@ def count(
     options: a `CountOptions`: what is counted, and how. The whole result is in memory, at about 30 bytes for each distinct
         pretoken; `count_to_folder` does not need that.
     memory_limit: overrides `memory_limit` of `options`.
-    num_threads: the number of threads (None: all cores).
+    num_threads: the number of threads (None: all cores; on Ray, one for each task).
     on_skip: called for each JSON line that cannot be read and each file that turns out to be damaged. The line is left
         out, and the file from there on. None raises an InputError instead, unless the options have skip_damaged.
     engine: "ray" counts on a Ray cluster, through `spill_folder`. See `count_to_folder`.
@@ -58,7 +58,7 @@ def count(
     options = options or CountOptions()
     if memory_limit is not None:
         options = replace(options, memory_limit=memory_limit)
-    job, on_skip = JobOptions(engine), options.read.skipper(on_skip)
+    job, on_skip = JobOptions(engine, num_threads=num_threads), options.read.skipper(on_skip)
     if engine == "ray":
         from .to_folder import count_to_folder
 

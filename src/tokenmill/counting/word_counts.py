@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from ..jobs.outputs import atomic_folder, refuse_folder
 from . import store
 from .ddfreq import is_counts_file, read_ddfreq
 from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, sort_rows, text_bytes
-from .weights import Part, scale_of, scaled
+from .weights import OTHERS, Part, scale_of, scaled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -175,9 +176,7 @@ class WordCounts:
     @property
     def counted_bytes(self) -> int:
         """The bytes of all counted pretokens; fewer than the text has, where rare ones were left out. Exact below 2**64."""
-        import numpy as np
-
-        return int((np.diff(self.offsets).astype(np.uint64) * self.counts).sum(dtype=np.uint64))
+        return text_bytes(self._rows)
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Each pretoken with its count, in the order they are stored."""
@@ -252,8 +251,11 @@ def sum_of(many: Sequence[WordCounts | store.About]) -> store.About:
             "added up. Count again with all weights at once"
         )
     documents, total_bytes = sum(each.documents for each in many), sum(each.total_bytes for each in many)
-    mixture = tuple(part for each in many for part in each.mixture)
-    return store.About(patterns, documents, total_bytes, mixture)
+    sizes: Counter[tuple[str, str]] = Counter()
+    for each in many if any(each.mixture for each in many) else ():
+        for source, weight, size in each.mixture or [Part(OTHERS, "1", each.total_bytes)]:
+            sizes[source, weight] += size
+    return store.About(patterns, documents, total_bytes, tuple(Part(*of, size) for of, size in sizes.items()))
 
 
 def shared_patterns(many: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

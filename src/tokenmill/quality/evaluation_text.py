@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..counting import CountOptions, WordCounts, count, count_iterator
+from ..counting.options import Binary
 from ..counting.reading import stored_size
 from ..errors import UsageError, printable
 from ..jobs.progress import Meter, Progress
@@ -67,7 +68,7 @@ _WORDS = r"\S++\s*+|\s++"  # a word and the white space after it
 class EvaluationText:
     """Named domains, each a set of sources or word counts.
 
-    read: how text files are cut into documents, and which field or column contains the text.
+    read: how text files are cut into documents, and which field or column contains the text. binary: see `CountOptions`.
     text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
         32 files gives one domain per file. "de=corpus/german.txt" is a source with the name of its language.
     special_tokens: texts that are cut out of the documents.
@@ -87,9 +88,10 @@ class EvaluationText:
         num_threads: int | None = None,
         read: ReadOptions | None = None,
         special_tokens: Iterable[str] = (),
+        binary: Binary = "error",
     ):
         self.num_threads, self.special_tokens = num_threads, tuple(special_tokens)
-        self.read = read or ReadOptions()
+        self.read, self.binary = read or ReadOptions(), binary
         self.sources: dict[str, Source] = {}
         self.given: list[str] = []  # as the caller wrote them, for commands
         self.named = isinstance(text, Mapping)  # whether the caller named the domains, as languages have to be
@@ -158,7 +160,8 @@ class EvaluationText:
         for source in self.sources.values():
             files = [*filter(can_read_again, source)] if isinstance(source, list) else []
             refuse_text(files, self.read)
-            for block in itertools.chain(*(itertools.islice(text_blocks([file], self.read), 1) for file in files)):
+            blocks = (text_blocks([file], self.read, binary=self.binary) for file in files)
+            for block in itertools.chain(*(itertools.islice(each, 1) for each in blocks)):
                 report_skips(block.skips, self.read.skipper(None))
 
     def refuse_empty(self, size: int) -> None:
@@ -191,8 +194,9 @@ class EvaluationText:
                 read_on = (lambda done: progress("count", done, None)) if progress else None
                 counted = count_texts(tok, self.texts(name, read_on), splitter, self.num_threads)
             else:
-                options: dict[str, Any] = {"options": CountOptions(read=self.read), "num_threads": self.num_threads}
-                counted = CountedText(count(source, split=splitter, progress=progress, **options))
+                options = CountOptions(read=self.read, binary=self.binary)
+                run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
+                counted = CountedText(count(source, split=splitter, options=options, **run))
             self._counted[key] = counted
         return self._counted[key]
 
@@ -228,15 +232,26 @@ class EvaluationText:
         source = self.sources[name]
         if isinstance(source, WordCounts):
             raise UsageError(f"{name} contains word counts, which only byte-pair tokenizers encode; give the text")
-        return (document.text for document in documents_of(source, self.read, read_on))
+        return (document.text for document in documents_of(source, self.read, read_on, binary=self.binary))
 
     @lazy
     def surveyed(self) -> tuple[dict[str, int], Sample]:
         """The number of words of each domain but word counts and pipes, and an even sample of their documents."""
+        return self.survey(count_words)
+
+    def survey(self, words_in: Callable[[memoryview, np.ndarray], int]) -> tuple[dict[str, int], Sample]:
+        """What `surveyed` is, by a function that counts words: without counting, it takes a third of the time."""
         words, sample = {}, Sample()
+        on_skip = (lambda skip: None) if self.read.skip_damaged else None  # the count of the same text warns
         for name, source in self.sources.items():
-            if not isinstance(source, WordCounts) and all(map(can_read_again, source)):
-                words[name] = survey(source, self.read, sample)
+            if isinstance(source, WordCounts) or not all(map(can_read_again, source)):
+                continue
+            words[name] = 0
+            for block in text_blocks(source, self.read, binary=self.binary):
+                report_skips(block.skips, on_skip)
+                data, ends = memoryview(block.data)[: block.nbytes], np.asarray(block.ends, np.int64)
+                words[name] += words_in(data, ends)
+                sample.add(data, ends)
         return words, sample
 
 
@@ -390,19 +405,6 @@ def text_blocks(sources: Sequence[Path | str], read: ReadOptions, **how: Any) ->
     for block, _, _ in blocks_of([(source, 0, None) for source in sources], Place(), read, cut=cut, **how):
         block.finish()
         yield block
-
-
-def survey(sources: Sequence[Path | str], read: ReadOptions, sample: Sample) -> int:
-    """The number of words of some files, whose documents are added to `sample`."""
-    words = 0
-    on_skip = (lambda skip: None) if read.skip_damaged else None  # the count of the same text warns
-    for block in text_blocks(sources, read):
-        report_skips(block.skips, on_skip)
-        ends = np.asarray(block.ends, np.uint64)
-        data = memoryview(block.data)[: block.nbytes]
-        words += count_words(data, ends)
-        sample.add(data, ends.astype(np.int64))
-    return words
 
 
 class Interval(NamedTuple):

@@ -225,10 +225,11 @@ class Block:
         """The bytes of each document."""
         return map(self.data_of, range(len(self.ends)))
 
-    def document(self, i: int) -> Document:
-        """Document i, once the block is finished."""
+    def document(self, i: int, errors: str = "strict") -> Document:
+        """Document i, once the block is finished. errors: see `bytes.decode`."""
         title = ((self.titles and self.titles.cell(i)) or b"").decode()
-        return Document(self.data_of(i).decode(), self.source, self.name(i), title, self.replaced.get(i, 0))
+        text = self.data_of(i).decode(errors=errors)
+        return Document(text, self.source, self.name(i), title, self.replaced.get(i, 0))
 
     def position(self, i: int) -> str:
         """The place of document i, for messages."""

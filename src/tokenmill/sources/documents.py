@@ -235,15 +235,17 @@ def documents_of(
     *,
     format: str | None = None,
     on_skip: OnSkip | None = None,
+    binary: Binary = "error",
 ) -> Iterator[Document]:
     """The documents of `read_documents`, with the options in one object. read_on: called with the bytes read so far, as stored, once their documents are taken."""
     on_skip = options.skipper(on_skip)
     found = find_sources(sources, on_skip)
     refuse_text(found, options)
     before = [0, *itertools.accumulate(map(size_of, found))]
-    for block, place, read in blocks_of([(source, 0, None) for source in found], Place(), options, format, ids=True):
+    chosen: list[Chosen] = [(source, 0, None) for source in found]
+    for block, place, read in blocks_of(chosen, Place(), options, format, ids=True, binary=binary):
         block.finish()
-        yield from map(block.document, range(len(block.ends)))
+        yield from (block.document(i, "replace" if binary == "count" else "strict") for i in range(len(block.ends)))
         report_skips(block.skips, on_skip)
         if read_on is not None:
             read_on(before[place.source] + read)

@@ -47,11 +47,16 @@ def byte_alphabet(counts: WordCounts) -> Alphabet:
 
 
 def character_alphabet(
-    counts: WordCounts, kept: np.ndarray, coverage: float, unknown: bool, characters: str | None = None
+    counts: WordCounts,
+    kept: np.ndarray,
+    coverage: float,
+    unknown: bool,
+    characters: str | None = None,
+    needed: str = "",
 ) -> Alphabet:
     """The characters of the pretokens `kept` (bool array) by falling count, until they cover the share `coverage`.
 
-    characters: these and no others, whether they occur or not.
+    characters: these and no others, whether they occur or not. needed: more of them in any case.
     A byte that is not part of well-formed UTF-8 is a character of its own.
     """
     # Python's own decoder finds the ill-formed bytes: each becomes a surrogate, U+DC00 + byte.
@@ -78,6 +83,7 @@ def character_alphabet(
         alphabet = {point for before, (_, point) in zip(covered, ranked, strict=False) if before < wanted}
     else:
         alphabet = {*map(ord, characters)}
+    alphabet |= {*map(ord, needed)}
     left_out = [point for _, point in ranked if point not in alphabet]
     if left_out and not unknown:
         some = ", ".join(repr(chr(point)) for point in left_out[:5])

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError, OptionName, UsageError
 from ..jobs.progress import Progress
-from .options import Options, exact
+from .options import Options
 
 if TYPE_CHECKING:
     from ._corpus_cy import Corpus
@@ -178,7 +179,9 @@ def refine(
     from ._tokens_cy import Tokens
 
     first, wanted = len(tokens), options.n_ordinary
-    threshold = (0, 0) if options.refine is None else exact(options.refine).as_integer_ratio()
+    threshold = (0, 0)
+    if options.refine is not None:  # the decimal number as it is written, in 64 bits
+        threshold = Fraction(str(options.refine)).limit_denominator(10**18).as_integer_ratio()
     known = Tokens(list(tokens), spans, options.max_bytes)
     known.look_up([(token, left, right, len(token)) for token, left, right in gone])
     pairs = Pairs(1, corpus.wide)

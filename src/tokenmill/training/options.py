@@ -14,8 +14,6 @@ from ..options import Option, listed_names
 from ..options import Options as AnyOptions
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from ..split import Splitter
 
 SUPERWORDS = "Superwords"  # the heading of their options in help texts
@@ -180,13 +178,6 @@ class Options(MergeOptions):
             more = f" and {special} special tokens" if special else ""
             least = f"{what}{more} need at least {alphabet_size + special}"
             raise UsageError(OptionName("vocab_size"), f" is {self.vocab_size}, but {least}")
-
-
-def exact(share: float) -> Fraction:
-    """The decimal number that a share is written as, with a denominator of at most 10**18."""
-    from fractions import Fraction
-
-    return Fraction(str(share)).limit_denominator(10**18)
 
 
 PARITY = "Parity"  # the heading of its options in help texts

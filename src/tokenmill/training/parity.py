@@ -113,7 +113,7 @@ class ParityTraining:
             first = Training(self.counts, plain, self.progress).run().events[:, :2].tolist()
         tokens = [bytes([byte]) for byte in range(256)]
         known = Tokens(tokens, None, options.max_bytes)
-        texts = self._loops("the language", self._texts, known)
+        texts = self._loops("the language", self._texts, known, options.min_count)
         judged = texts
         if self._judged is not None:
             judged = self._loops("the development text of", self._judged, known)
@@ -159,14 +159,14 @@ class ParityTraining:
         every = [*self._texts, *(self._judged or [])]
         return sum(estimate_memory(counts, 0, refine=1.0) for counts in every) + 256 * self.options.vocab_size
 
-    def _loops(self, what: str, texts: list[WordCounts], tokens: Tokens) -> list[MergeLoop]:
+    def _loops(self, what: str, texts: list[WordCounts], tokens: Tokens, min_count: int = 1) -> list[MergeLoop]:
         from ._merge_cy import MergeLoop
         from ._pairs_cy import Pairs
 
         made = []
         for name, counts in zip(self._names, texts, strict=True):
             try:
-                corpus, _ = loops.load_corpus(byte_alphabet(counts), counts.counts, 1, self.progress)
+                corpus, _ = loops.load_corpus(byte_alphabet(counts), counts.counts, min_count, self.progress)
             except InputError as error:
                 raise InputError(f"{what} {name}: ", *error.args) from error
             pairs = Pairs(1, corpus.wide)
@@ -187,7 +187,11 @@ class _Choice:
         scale = lcm(*(factor.denominator for factor in factors))
         self._factors = [int(factor * scale) for factor in factors]
         self._live = list(range(len(names)))
-        self._recent: deque[int] = deque(maxlen=parity.window or 0)
+        nobody = len(names)
+        self._recent = deque(
+            [nobody] * (parity.window or 0)
+        )  # the last choices, and how often each language is among them
+        self._times = [0] * nobody + [len(self._recent)]
         self._allowed: Any = None if parity.window is None else parity.alpha * parity.window
         self.made = [0] * len(names)
 
@@ -197,7 +201,7 @@ class _Choice:
             candidates = self._live
             if self._allowed is not None:
                 most = self._allowed / len(self._live)
-                candidates = [i for i in self._live if self._recent.count(i) <= most]
+                candidates = [i for i in self._live if self._times[i] <= most]
             language = max(
                 candidates, key=lambda i: judged[i].corpus.n_tokens * self._factors[i]
             )  # of equals the first
@@ -206,6 +210,8 @@ class _Choice:
                 self._live.remove(language)
                 continue
             self._recent.append(language)
+            self._times[language] += 1
+            self._times[self._recent.popleft()] -= 1
             self.made[language] += 1
             return best[:2]
         return None

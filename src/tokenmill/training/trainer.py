@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,8 @@ from .options import Options
 class Training:
     """A training in two steps, so that the word counts can be freed between them.
 
-    The constructor copies what it needs of the counts. `run` trains, once. Each step merges the pair with the highest
+    The constructor copies what it needs of the counts, with special tokens and `cut` cut out. An alphabet of characters has
+    those of `needed`. `run` trains, once. Each step merges the pair with the highest
     count, of equals the one with the smaller (left id, right id).
 
     >>> counts = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
@@ -29,21 +31,29 @@ class Training:
     (b'we', b'lo', b'ewe')
     """
 
-    def __init__(self, counts: WordCounts, options: Options, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        counts: WordCounts,
+        options: Options,
+        progress: Progress | None = None,
+        cut: Iterable[bytes] = (),
+        needed: str = "",
+    ) -> None:
         if not isinstance(counts, WordCounts):
             raise UsageError(
                 f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
             )
         self.options = options = limits_of(options, counts)
         self.progress = progress or (lambda stage, done, total: None)
-        counts = counts.cut_out((token.encode() for token in options.special_tokens), least=options.min_count)
+        special = (token.encode() for token in options.special_tokens)
+        counts = counts.cut_out([*special, *cut], least=options.min_count)
         self.split_patterns = counts.split_patterns
         if options.alphabet == "bytes":
             start = byte_alphabet(counts)
         else:
             frequent = counts.counts >= options.min_count
             unknown = options.unknown_token is not None
-            start = character_alphabet(counts, frequent, options.coverage, unknown, options.characters)
+            start = character_alphabet(counts, frequent, options.coverage, unknown, options.characters, needed)
         options.check_size(len(start.tokens))
         self.first_tokens = [token or b"" for token in start.tokens]
         self.unknown = start.unknown
@@ -121,7 +131,7 @@ def extend_vocabulary(
 
     vocab_size: the `n_vocab` of the result. New tokens get the ids from the old `n_vocab` on, new special tokens the last
         ones.
-    ids, offsets: pretoken i of `counts`, encoded, is ids[offsets[i]:offsets[i + 1]].
+    ids, offsets: uint32 and uint64 arrays: pretoken i of `counts`, encoded by `vocabulary`, is ids[offsets[i]:offsets[i + 1]].
     options: special_tokens (the new ones), min_count, min_pair_count, max_token_bytes and refine of `Options`. For a
         vocabulary of events, refine defaults to the threshold it was trained with.
     A pair that spells an old token becomes that token and takes no id. In plain BPE, 300 tokens extended to 400 on the same
@@ -135,19 +145,12 @@ def extend_vocabulary(
     """
     progress = progress or (lambda stage, done, total: None)
     wanted = limits_of(checked_options(vocabulary, vocab_size, **options), counts)
-    if counts.split_patterns and vocabulary.split_patterns and counts.split_patterns != vocabulary.split_patterns:
-        raise UsageError(
-            f"the counts were split by {counts.split_patterns}, the vocabulary splits by {vocabulary.split_patterns}; "
-            "count the corpus with the pattern of the vocabulary"
-        )
     old, gone = vocabulary.n_vocab, sorted(vocabulary.removed)
     tokens = [
         b"" if token is None or id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens[:old])
     ]
     tokens += [b""] * (old - len(tokens))
-    start = _encoded_pretokens(
-        counts, tokens, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64)
-    )
+    start = Alphabet(tuple(tokens), ids, offsets, spans=[len(token) for token in tokens])
     corpus, _ = loops.load_corpus(start, counts.counts, wanted.min_count, progress)
     # During training, the removed tokens have the ids from `old` on, and new ones follow. The last row is for -1.
     inside = np.arange(len(vocabulary.tokens) + 1, dtype=np.int32)
@@ -181,8 +184,6 @@ def checked_options(vocabulary: Vocabulary, vocab_size: int, **options: Any) -> 
     if vocabulary.alphabet != "bytes":
         raise UsageError("a vocabulary of characters cannot be extended; only one of bytes can")
     wanted = Options(vocab_size=vocab_size, **options)
-    if wanted.alphabet != "bytes":
-        raise UsageError('a vocabulary is extended with alphabet="bytes"; leave this option out')
     old, special = vocabulary.n_vocab, tuple(wanted.special_tokens)
     if wanted.n_ordinary < old:
         raise UsageError(
@@ -201,20 +202,3 @@ def checked_options(vocabulary: Vocabulary, vocab_size: int, **options: Any) -> 
         unknown = "the files of this Picky tokenizer do not say with which threshold it was trained; give "
         raise UsageError(unknown, OptionName("refine"), ", such as 0.9")
     return replace(wanted, refine=refine)
-
-
-def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, offsets: np.ndarray) -> Alphabet:
-    """The old tokens as an alphabet, with the pretokens written in it; UsageError if they do not spell the pretokens."""
-    spans = [len(token) for token in spelt]
-    if len(offsets) != len(counts) + 1 or (len(offsets) and int(offsets[-1]) != len(ids)):
-        raise UsageError(f"{len(offsets) - 1} encoded pretokens were given with word counts of {len(counts)}")
-    if len(ids) and int(ids.max()) >= len(spelt):
-        raise UsageError(f"an encoded pretoken contains the id {int(ids.max())}; the vocabulary has {len(spelt)}")
-    ends = np.zeros(len(ids) + 1, np.uint64)
-    np.cumsum(np.asarray(spans, np.uint64)[ids], out=ends[1:])
-    wrong = np.flatnonzero(ends[offsets] != counts.offsets)
-    if len(wrong):
-        raise UsageError(
-            f"the encoded pretokens are not those of the word counts: pretoken {int(wrong[0]) - 1} is of another length"
-        )
-    return Alphabet(tuple(spelt), ids, offsets, spans=spans)
