@@ -74,7 +74,14 @@ def is_url(source: str | os.PathLike) -> bool:
 
 
 def suffix_of(path: str | os.PathLike) -> str:
-    """The suffix that tells the format, without that of the compression: '.jsonl' for 'a.jsonl.zst'."""
+    """The suffix that tells the format, without that of the compression: '.jsonl' for 'a.jsonl.zst'.
+
+    >>> suffix_of("https://a.org/b.jsonl.gz?download=true"), suffix_of("zip://b.jsonl::https://a.org/c.zip")
+    ('.jsonl', '.jsonl')
+    """
+    if is_url(path):
+        inner = str(path).partition("::")[0]  # of an archive
+        path = re.split("[?#]", inner, maxsplit=1)[0] if inner.startswith("http") else inner
     path = Path(path)
     return Path(path.stem).suffix.lower() if path.suffix.lower() in COMPRESSIONS else path.suffix.lower()
 
