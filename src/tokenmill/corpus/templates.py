@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .latex import SUBSCRIPTS, SUPERSCRIPTS, raised
+from .latex import SUBSCRIPTS, SUPERSCRIPTS, chemical_to_text, latex_to_text, raised
 from .wikis import LANGUAGE_NAMES
 
 
@@ -83,6 +83,8 @@ def renderer_of(name: str) -> Renderer | None:
         return _language
     if lower.startswith("formatnum:"):
         return lambda arguments: arguments.name.partition(":")[2]
+    if lower.startswith("script/") or re.fullmatch("[a-z]{2,3}S", name):  # {{enS}} of the German wiki is English
+        return _text
     return _pronunciation if lower.startswith(("ipa-", "ipac-")) else None
 
 
@@ -101,12 +103,11 @@ def _written(pattern: str) -> Renderer:
 
 
 def _language(arguments: Arguments) -> str:
-    """{{lang-fr|mot}} gives "French: mot", as the page shows it; {{lang|fr|mot}} gives "mot"."""
-    code = arguments.name.lower().removeprefix("lang-")
-    name = (
-        LANGUAGE_NAMES.get(code, "") if "label" not in arguments.named else arguments.named["label"].replace("none", "")
-    )
-    text = ", ".join(part for part in arguments.positional[:1] if part)
+    """{{langx|fr|mot}}, of old {{lang-fr|mot}}, gives "French: mot", as the page shows it; {{lang|fr|mot}} gives "mot"."""
+    code, text = arguments.name.lower().removeprefix("lang-"), arguments.at(0)
+    if code == "langx":
+        code, text = text, arguments.at(1)
+    name = arguments.named.get("label", LANGUAGE_NAMES.get(code, "")).replace("none", "")
     return f"{name}: {text}" if name and text else text
 
 
@@ -118,6 +119,10 @@ def _pronunciation(arguments: Arguments) -> str:
         ]
         return f"/{''.join(sounds).replace('_', ' ')}/" if sounds else ""
     text = arguments.at(0)
+    if arguments.name.lower() == "ipa":  # {{IPA|fr|mo}}, of old {{IPA|/mo/}}
+        if not arguments.at(1):
+            return text
+        text = arguments.at(1)
     return text if not text or text[0] in "/[" else f"[{text}]"
 
 
@@ -127,10 +132,16 @@ def _japanese(arguments: Arguments) -> str:
     return f"{english} ({inside})" if english and inside else english or inside
 
 
-def _chinese(arguments: Arguments) -> str:
-    names = {"c": "Chinese", "s": "simplified Chinese", "t": "traditional Chinese", "p": "pinyin", "w": "Wade–Giles"}
-    parts = [f"{word}: {arguments.named[key]}" for key, word in names.items() if arguments.named.get(key)]
-    return "; ".join(parts) or ", ".join(filter(None, arguments.positional))
+def _labelled(**labels: str) -> Renderer:
+    """The renderer of a template with names in several scripts, as {{zh}}."""
+
+    def render(arguments: Arguments) -> str:
+        plain = arguments.named.get("labels") == "no"
+        names = ((label.replace("_", " "), arguments.named.get(key)) for key, label in labels.items())
+        parts = [name if plain else f"{label}: {name}" for label, name in names if name]
+        return "; ".join(parts) or ", ".join(filter(None, arguments.positional))
+
+    return render
 
 
 # The units of {{convert}}: in words, and in short if the short form is not the code itself.
@@ -162,7 +173,9 @@ RANGES = {"to": " to ", "-": "–", "–": "–", "to(-)": "–", "and": " and "
 
 def _convert(arguments: Arguments) -> str:
     """{{convert|5|to|10|km|mi}} is "5 to 10 kilometres": the number as written, without the conversion."""
-    parts = list(arguments.positional)
+    parts, named = list(arguments.positional), arguments.named
+    short = named.get("abbr", "on" if arguments.name == "cvt" else "") in ("on", "in", "y", "yes")
+    short = short or named.get("adj") == "on"
     text = ""
     while parts and _number(parts[0]):
         number = parts.pop(0)
@@ -170,17 +183,16 @@ def _convert(arguments: Arguments) -> str:
         if parts and parts[0] in RANGES:
             text += RANGES[parts.pop(0)]
         elif len(parts) > 2 and parts[0] in UNITS and _number(parts[1]) and parts[2] in UNITS:  # 5 ft 3 in
-            text += f" {parts.pop(0)} "
+            text += f" {_unit(parts.pop(0), short, number)} "
         else:
             break
     if not text:
         return arguments.at(0)
-    short = arguments.named.get("abbr", "") in ("on", "in", "y", "yes") or arguments.named.get("adj", "") == "on"
-    return f"{text} {_unit(parts[0], short)}".rstrip() if parts else text
+    return f"{text} {_unit(parts[0], short, text)}".rstrip() if parts else text
 
 
-def _unit(code: str, short: bool) -> str:
-    """A unit of {{convert}} in words: "e6acre" is "million acres"."""
+def _unit(code: str, short: bool, number: str) -> str:
+    """A unit of {{convert}} after a number, in words: "e6acre" is "million acres"."""
     match = _UNIT.fullmatch(code)
     if code in UNITS or match is None:
         scale, base, time = "", code, ""
@@ -189,6 +201,8 @@ def _unit(code: str, short: bool) -> str:
     if base not in UNITS:
         return code
     name = SHORT_UNITS.get(base, base) if short else UNITS[base]
+    if re.fullmatch("1|[0-9]/[0-9]+", number) and not short and not scale:  # 1 mile
+        name = re.sub("(?<=inch)es|(?<=[a-z])s", "", name.replace("feet", "foot"), count=1)
     return f"{scale}{name} {time}".rstrip()
 
 
@@ -200,7 +214,9 @@ def _value(arguments: Arguments) -> str:
     """{{val|1.2|0.1|e=5|u=m}} is "1.2 ± 0.1 × 10⁵ m"."""
     text = arguments.at(0)
     error = arguments.at(1)
-    if error:
+    if error[:1] in ("+", "-", "−"):  # {{val|1.5|+0.2|-0.1}}
+        text += f" {error} {arguments.at(2)}".rstrip()
+    elif error:
         text += error if error.startswith("(") else f" ± {error}"
     if arguments.named.get("e"):
         text += " × 10" + raised(arguments.named["e"], SUPERSCRIPTS, "^")
@@ -223,12 +239,14 @@ ACCIDENTALS = {"flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural":
 MONTHS = "January February March April May June July August September October November December".split()
 
 
-def _date(arguments: Arguments) -> str:
+def _date(arguments: Arguments, day_first: bool = False) -> str:
     """{{birth date|1809|2|12}} is "February 12, 1809"; with df=y, or written as 12|2|1809, "12 February 1809"; words stay as they are."""
     parts = arguments.positional[:3]
-    day_first = len(parts) == 3 and len(parts[0]) < 3 < len(parts[2])
-    if day_first:
+    if order := arguments.named.get("df"):
+        day_first = order.lower() not in ("n", "no", "us", "mdy")
+    if len(parts) == 3 and len(parts[0]) < 3 < len(parts[2]):
         parts.reverse()
+        day_first = True
     if not parts or not parts[0].isdecimal():
         return arguments.at(0)
     month = parts[1] if len(parts) > 1 else ""
@@ -236,16 +254,15 @@ def _date(arguments: Arguments) -> str:
         month = MONTHS[int(month) - 1]
     if len(parts) < 3:
         return f"{month} {parts[0]}".strip()
-    if day_first or arguments.named.get("df"):
-        return f"{parts[2]} {month} {parts[0]}"
-    return f"{month} {parts[2]}, {parts[0]}"
+    day = parts[2].lstrip("0")
+    return f"{day} {month} {parts[0]}" if day_first else f"{month} {day}, {parts[0]}"
 
 
 def _as_of(arguments: Arguments) -> str:
     if arguments.named.get("alt"):
         return arguments.named["alt"]
     words = "since" if "since" in arguments.named else "as of"
-    date = _date(arguments)
+    date = _date(arguments, day_first=True)
     return f"{words if 'lc' in arguments.named else words.capitalize()} {date}" if date else ""
 
 
@@ -256,32 +273,55 @@ def _quotation(arguments: Arguments) -> str:
     return f"\n{text}\n— {by}\n" if by and text else f"\n{text}\n"
 
 
+def _verse(arguments: Arguments) -> str:
+    """{{bibleverse|John|3:16|KJV}} is John 3:16; of old the number of the book, or nothing, was before its name."""
+    return " ".join(filter(None, arguments.positional[: 2 if len(arguments.at(0)) > 1 else 3]))
+
+
+def _list(mark: str) -> Renderer:
+    return lambda arguments: "".join(f"\n{mark} {item}" for item in arguments.positional) + "\n"
+
+
 # The templates that contain text, by renderer or pattern; names in lower case, "_" for a space.
 _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_text, """
         nowrap nobr nobreak small smaller big larger large normal normalsize sc smallcaps nobold noitalic noitalics bold
-        italic em strong u uline underline overline center centre unicode polytonic serif script iast ipa ipalink pron
-        tooltip abbr abbrv vanchor var math mvar bigmath sic not_a_typo as_written typo ill interlanguage_link midsize flag
-        flagcountry flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans
-        zh-hant keep kern nihongo2 track_gauge railgauge comment ruby ルビ 仮リンク"""),
-    (lambda a: a.at(1) or a.named.get("text", ""),
-        "lang lang2 wikt-lang wt native_name native_phrase resize font color font_color colored_text"),
+        italic em strong u uline underline overline center centre unicode polytonic serif iast ipalink pron dfn tooltip
+        abbr abbrv vanchor visible_anchor var math mvar bigmath sic not_a_typo as_written typo midsize flag flagcountry
+        flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans zh-hant keep kern
+        nihongo2 track_gauge railgauge stnlnk stnlink rws comment ruby ルビ"""),
+    (lambda a: a.named.get("lt") or a.at(0), "ill interlanguage_link 仮リンク"),
+    (lambda a: a.at(1) or a.named.get("text") or a.named.get("texte", ""),
+        "lang lang2 langue wikt-lang wt script native_name native_phrase resize font color font_color colored_text"),
     (lambda a: a.positional[-1] if a.positional else "", "transl transliteration translit rtl-lang columns-list plainlist"),
     (_joined(" "), "linktext gaps sortname"),
     (_joined("+"), "keypress key_press key"),
     (_joined("-"), "respell"),
     (_joined(", "), "hlist flatlist cslist comma_separated_entries"),
-    (_joined("\n"), "ubl unbulleted_list bulleted_list"),
+    (_joined("\n"), "ubl unbulleted_list"),
+    (_list("*"), "bulleted_list"),
+    (_list("#"), "ordered_list"),
+    (_language, "langx"),
+    (_pronunciation, "ipa"),
     (_japanese, "nihongo nihongo_foot nihongo_krt"),
-    (_chinese, "zh zh-c zh-cp zh-cpw zh-sp zh-stp zh-tp"),
+    (lambda a: _japanese(a._replace(positional=[a.at(2), a.at(1), a.at(0)])), "nihongo3"),
+    (_labelled(c="Chinese", s="simplified_Chinese", t="traditional_Chinese", p="pinyin", w="Wade–Giles"),
+        "zh zh-c zh-cp zh-cpw zh-sp zh-stp zh-tp"),
+    (_labelled(hangul="Korean", hanja="Hanja", rr="RR", mr="MR"), "korean ko-hhrm"),
     (_convert, "convert cvt conv"),
     (_value, "val"),
     (lambda a: " ".join([*a.positional[:-2], "/".join(["1", *a.positional][-2:])]), "frac sfrac fraction frac2"),
-    (_chemical, "chem chem2 chemical_formula"),
+    (_chemical, "chem chemical_formula"),
+    (lambda a: chemical_to_text(a.at(0)), "chem2"),
+    (lambda a: latex_to_text(a.at(0)), "tmath"),
     (_date, """
         date date- dts birth_date death_date start_date end_date birth-date birth_date_and_age death_date_and_age
         start_date_and_age bda dda"""),
     (_as_of, "as_of asof"),
+    (lambda a: " – ".join(f"c. {year}" for year in a.positional if year) or "c.", "circa c. ca. ca"),
+    (lambda a: f"fl. {'–'.join(filter(None, a.positional))}".strip(), "fl. floruit"),
+    (lambda a: f"r. {'–'.join(filter(None, a.positional))}".strip(), "reign"),
+    (_verse, "bibleverse bibleref bibleref2"),
     (lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}".strip() if a.at(2) else f"{a.at(0)} {a.at(1)}".strip(),
         "oldstyledate oldstyledatedy oldstyledateny"),
     (_quotation, """
@@ -303,14 +343,24 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     ("„…“", '"'),
     (lambda a: ACCIDENTALS.get(a.at(0).lower(), ""), "music"),
     (lambda a: f" × 10{raised(a.at(0), SUPERSCRIPTS, '^')}" if a.at(0) else "e", "e"),
+    (lambda a: f"10{raised(a.at(0), SUPERSCRIPTS, '^')}", "10^"),
+    ("\n…\n", "block_indent blockindent bi term defn"),
+    ("‘…’", "gloss"),
+    ("lit. ‘…’", "lit literal_translation literally"),
+    ("née …", "nee née"),
     ("/…/", "ipaslink"),
-    ("[…]", "ipablink"),
+    ("[…]", "ipablink lautschrift"),
     ("US$…", "us$ usd"),
     ("£…", "£ gbp"),
-    ("€…", "€ euro"),
+    ("€…", "€ euro eur"),
     ("A$…", "a$ aud"),
-    ("c. …", "circa c. ca. ca"),
-    ("fl. …", "fl. floruit"),
+    ("CA$…", "cad"),
+    ("HK$…", "hk$ hkd"),
+    ("NZ$…", "nz$ nzd"),
+    ("¥…", "¥ jpy yen"),
+    ("₩…", "₩ krw"),
+    ("₱…", "₱ php"),
+    ("₹…", "₹ inr indian_rupee"),
     ("⟨…⟩", "angbr angbr_ipa angle_bracket angular_brackets"),
     ("|…|", "abs"),
     ("√…", "radic sqrt"),
