@@ -344,6 +344,7 @@ def test_any_pile_of_latex_is_read_or_refused(parts):
         ("a<br>b<hr>c", "a\nb\n\nc"),
         ("x<ul><li>a<li><p>b</p><p>c</p></ul>y", "x\n\n- a\n- b\nc\n\ny"),
         ("<ol><li>a<ul><li>b</ul><li>c</ol><h3>H</h3>d", "1. a\n- b\n2. c\n\n### H\n\nd"),
+        ("<ol start=3><li>a<li>b</ol><ol start='0'><li>c</ol><ol start=x><li>d</ol>", "3. a\n4. b\n\n0. c\n\n1. d"),
         ("10<sup>-6</sup> m<sub>e</sub> 1<sup>er</sup>", "10⁻⁶ mₑ 1er"),
         ("x<sup><i>k</i></sup>, 2<sup>n − 1</sup>", "x^k, 2ⁿ⁻¹"),
         ("<ul><li></li></ul><h2> </h2>x<li>", "x"),
