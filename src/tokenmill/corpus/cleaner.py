@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -60,20 +59,17 @@ class Cleaner:
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
         min_chars, first, size = self._options.min_chars or 0, 0, len(block.ends)
-        nothing = Column.empty(size)
-        ids, numbers = block.names or nothing, array("Q", block.numbers or ())
-        if block.names is None and block.numbers is None:
+        ids, titles = block.names, block.titles or Column.empty(size)
+        if ids is None or 0 in ids.kinds:
             ids = Column.of([block.name(i).encode() for i in range(size)])
         source = _as_json(block.source).encode()
         while first < size:
-            lines, end, kept, text_bytes, blank, short = json_lines(
-                block.data, block.ends, numbers, ids, block.titles or nothing, source, first, min_chars
+            lines, end, kept, text_bytes, short = json_lines(
+                block.data, block.ends, ids, titles, source, first, min_chars
             )
             yield lines
-            counted = Tally(end - first, kept, bytes_out=text_bytes)
-            counted.dropped = Counter({"no text left": blank} if blank else {})
-            counted.dropped += Counter({f"under {min_chars:,} characters": short})
-            tally.add(counted)
+            dropped = Counter({f"under {min_chars:,} characters": short} if short else {})
+            tally.add(Tally(end - first, kept, bytes_out=text_bytes, dropped=dropped))
             if end < size:
                 yield self._line(block, end, tally)
             first = end + 1
