@@ -176,7 +176,7 @@ def _convert(arguments: Arguments) -> str:
     parts, named = list(arguments.positional), arguments.named
     short = named.get("abbr", "on" if arguments.name == "cvt" else "") in ("on", "in", "y", "yes")
     short = short or named.get("adj") == "on"
-    text = ""
+    text = number = ""
     while parts and _number(parts[0]):
         number = parts.pop(0)
         text += f"{int(number):,}" if re.fullmatch(r"\d{4,15}", number) else number
@@ -188,7 +188,7 @@ def _convert(arguments: Arguments) -> str:
             break
     if not text:
         return arguments.at(0)
-    return f"{text} {_unit(parts[0], short, text)}".rstrip() if parts else text
+    return f"{text} {_unit(parts[0], short, number)}".rstrip() if parts else text
 
 
 def _unit(code: str, short: bool, number: str) -> str:
