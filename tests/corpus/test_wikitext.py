@@ -129,8 +129,8 @@ def test_constructs(wikitext, plain):
             "c. 1500 – c. 1550, fl. 1500–1550, r. 1500–1550",
         ),
         (
-            "{{cvt|5|km}}, {{cvt|5|km|abbr=off}}, {{convert|1|USgal}}, {{convert|1|ft|1|in}}, {{convert|1|e6acre}}",
-            "5 km, 5 kilometres, 1 US gallon, 1 foot 1 inch, 1 million acres",
+            "{{cvt|5|km}}, {{cvt|5|foot}}, {{cvt|5|km|abbr=off}}, {{convert|1|USgal}}, {{convert|1|ft|1|in}}, {{convert|1|e6acre}}",
+            "5 km, 5 ft, 5 kilometres, 1 US gallon, 1 foot 1 inch, 1 million acres",
         ),
         (
             "{{chem2|SO4(2-)}}, {{chem2|2H2 + O2 -> 2H2O}}, <ce>[Fe(CN)6]^3-</ce>, <chem>Na+</chem>, {{val|1.5|+0.2|-0.1}}",

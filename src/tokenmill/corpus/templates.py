@@ -144,25 +144,19 @@ def _labelled(**labels: str) -> Renderer:
     return render
 
 
-# The units of {{convert}}: in words, and in short if the short form is not the code itself.
-UNITS = {
-    "mi": "miles", "km": "kilometres", "ft": "feet", "m": "metres", "in": "inches", "cm": "centimetres", "yd": "yards",
-    "mm": "millimetres", "sqmi": "square miles", "km2": "square kilometres", "acre": "acres", "ha": "hectares",
-    "m2": "square metres", "sqft": "square feet", "sqkm": "square kilometres", "lb": "pounds", "kg": "kilograms",
-    "g": "grams", "oz": "ounces", "ST": "short tons", "LT": "long tons", "MT": "metric tons", "t": "tonnes", "C": "°C",
-    "F": "°F", "K": "K", "C-change": "°C", "F-change": "°F", "mph": "miles per hour", "km/h": "kilometres per hour",
-    "kn": "knots", "nmi": "nautical miles", "l": "litres", "L": "litres", "impgal": "imperial gallons",
-    "USgal": "US gallons", "oilbbl": "barrels", "bbl": "barrels", "hp": "horsepower", "kW": "kilowatts",
-    "MW": "megawatts", "psi": "pounds per square inch", "m3": "cubic metres", "ft3": "cubic feet", "cuft": "cubic feet",
-    "AU": "AU", "ly": "light-years", "pc": "parsecs", "foot": "feet", "mile": "miles", "inch": "inches",
-    "carat": "carats", "PD/sqmi": "inhabitants per square mile", "PD/km2": "inhabitants per square kilometre",
-    "/sqmi": "per square mile", "/km2": "per square kilometre",
-}  # fmt: skip
-SHORT_UNITS = {
-    "sqmi": "sq mi", "km2": "km²", "sqkm": "km²", "m2": "m²", "sqft": "sq ft", "m3": "m³", "ft3": "cu ft", "cuft": "cu ft",
-    "C": "°C", "F": "°F", "C-change": "°C", "F-change": "°F", "oilbbl": "bbl", "acre": "acres", "impgal": "imp gal",
-    "USgal": "US gal", "PD/sqmi": "/sq mi", "PD/km2": "/km²", "/sqmi": "/sq mi", "/km2": "/km²",
-}  # fmt: skip
+# The units of {{convert}}: the code, in words, and in short if that is not the code itself.
+_UNIT_NAMES = """
+    mi=miles km=kilometres ft=feet m=metres in=inches cm=centimetres yd=yards mm=millimetres sqmi=square_miles=sq_mi
+    km2=square_kilometres=km² acre=acres=acres ha=hectares m2=square_metres=m² sqft=square_feet=sq_ft
+    sqkm=square_kilometres=km² lb=pounds kg=kilograms g=grams oz=ounces ST=short_tons LT=long_tons MT=metric_tons
+    t=tonnes C=°C=°C F=°F=°F K=K C-change=°C=°C F-change=°F=°F mph=miles_per_hour km/h=kilometres_per_hour kn=knots
+    nmi=nautical_miles l=litres L=litres impgal=imperial_gallons=imp_gal USgal=US_gallons=US_gal oilbbl=barrels=bbl
+    bbl=barrels hp=horsepower kW=kilowatts MW=megawatts psi=pounds_per_square_inch m3=cubic_metres=m³
+    ft3=cubic_feet=cu_ft cuft=cubic_feet=cu_ft AU=AU ly=light-years pc=parsecs foot=feet=ft mile=miles=mi
+    inch=inches=in carat=carats PD/sqmi=inhabitants_per_square_mile=/sq_mi PD/km2=inhabitants_per_square_kilometre=/km²
+    /sqmi=per_square_mile=/sq_mi /km2=per_square_kilometre=/km²
+"""
+UNITS = {code: names for code, *names in (unit.replace("_", " ").split("=") for unit in _UNIT_NAMES.split())}
 SCALES = {"e3": "thousand ", "e6": "million ", "e9": "billion ", "e12": "trillion ", "k": "thousand ", "M": "million ",
           "G": "billion ", "T": "trillion "}  # fmt: skip
 TIMES = {"d": "per day", "h": "per hour", "s": "per second", "a": "per year"}
@@ -200,7 +194,7 @@ def _unit(code: str, short: bool, number: str) -> str:
         scale, base, time = SCALES.get(match[1] or "", ""), match[2], TIMES.get(match[3] or "", "")
     if base not in UNITS:
         return code
-    name = SHORT_UNITS.get(base, base) if short else UNITS[base]
+    name = [*UNITS[base], base][1] if short else UNITS[base][0]
     if re.fullmatch("1|[0-9]/[0-9]+", number) and not short and not scale:  # 1 mile
         name = re.sub("(?<=inch)es|(?<=[a-z])s", "", name.replace("feet", "foot"), count=1)
     return f"{scale}{name} {time}".rstrip()
@@ -350,17 +344,6 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     ("née …", "nee née"),
     ("/…/", "ipaslink"),
     ("[…]", "ipablink lautschrift"),
-    ("US$…", "us$ usd"),
-    ("£…", "£ gbp"),
-    ("€…", "€ euro eur"),
-    ("A$…", "a$ aud"),
-    ("CA$…", "cad"),
-    ("HK$…", "hk$ hkd"),
-    ("NZ$…", "nz$ nzd"),
-    ("¥…", "¥ jpy yen"),
-    ("₩…", "₩ krw"),
-    ("₱…", "₱ php"),
-    ("₹…", "₹ inr indian_rupee"),
     ("⟨…⟩", "angbr angbr_ipa angle_bracket angular_brackets"),
     ("|…|", "abs"),
     ("√…", "radic sqrt"),
@@ -375,7 +358,15 @@ _SIGNS = """
     !:| pipe:| =:= equal:= equals:= 's:’s ':' apostrophe:' okina:ʻ pi:π sharp:♯ flat:♭ natural:♮ rarr:→
     right_arrow:→ yields:→ eqm:⇌ deg:° degree:° er:er re:re 1er:1er 1re:1re ndash:– endash:– en_dash:– nsndns:– –:– mdash:— emdash:— em_dash:— mdashb:— —:—
 """
-_ROWS = [*_TABLE, *((pair.rpartition(":")[2], pair.rpartition(":")[0]) for pair in _SIGNS.split())]
+_CURRENCIES = """
+    US$:us$ US$:usd £:£ £:gbp €:€ €:euro €:eur A$:a$ A$:aud CA$:cad HK$:hk$ HK$:hkd NZ$:nz$ NZ$:nzd ¥:¥ ¥:jpy ¥:yen ₩:₩ ₩:krw
+    ₱:₱ ₱:php ₹:₹ ₹:inr ₹:indian_rupee
+"""
+_ROWS = [
+    *_TABLE,
+    *((pair.rpartition(":")[2], pair.rpartition(":")[0]) for pair in _SIGNS.split()),
+    *(pair.replace(":", "… ").split() for pair in _CURRENCIES.split()),
+]
 _RENDERERS = {
     name.replace("_", " "): renderer if callable(renderer) else _written(renderer)
     for renderer, names in _ROWS
