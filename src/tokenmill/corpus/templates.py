@@ -357,16 +357,10 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
 _SIGNS = """
     !:| pipe:| =:= equal:= equals:= 's:’s ':' apostrophe:' okina:ʻ pi:π sharp:♯ flat:♭ natural:♮ rarr:→
     right_arrow:→ yields:→ eqm:⇌ deg:° degree:° er:er re:re 1er:1er 1re:1re ndash:– endash:– en_dash:– nsndns:– –:– mdash:— emdash:— em_dash:— mdashb:— —:—
+    us$:US$… usd:US$… £:£… gbp:£… €:€… euro:€… eur:€… a$:A$… aud:A$… cad:CA$… hk$:HK$… hkd:HK$… nz$:NZ$… nzd:NZ$…
+    ¥:¥… jpy:¥… yen:¥… ₩:₩… krw:₩… ₱:₱… php:₱… ₹:₹… inr:₹… indian_rupee:₹…
 """
-_CURRENCIES = """
-    US$:us$ US$:usd £:£ £:gbp €:€ €:euro €:eur A$:a$ A$:aud CA$:cad HK$:hk$ HK$:hkd NZ$:nz$ NZ$:nzd ¥:¥ ¥:jpy ¥:yen ₩:₩ ₩:krw
-    ₱:₱ ₱:php ₹:₹ ₹:inr ₹:indian_rupee
-"""
-_ROWS = [
-    *_TABLE,
-    *((pair.rpartition(":")[2], pair.rpartition(":")[0]) for pair in _SIGNS.split()),
-    *(pair.replace(":", "… ").split() for pair in _CURRENCIES.split()),
-]
+_ROWS = [*_TABLE, *((pair.rpartition(":")[2], pair.rpartition(":")[0]) for pair in _SIGNS.split())]
 _RENDERERS = {
     name.replace("_", " "): renderer if callable(renderer) else _written(renderer)
     for renderer, names in _ROWS
