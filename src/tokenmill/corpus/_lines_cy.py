@@ -51,13 +51,13 @@ def _put_text(out: cython.pointer(uint8_t), at: cython.size_t, text: cython.poin
     point: uint32_t = 0
     byte: uint8_t
     escape: uint8_t
-    chars[0] = 0
-    blank[0] = True
+    count: cython.size_t = 0
+    white: cython.bint = True
     while start < end:
-        chars[0] += 1
+        count += 1
         byte = text[start]
         if byte < 0x80:
-            blank[0] = blank[0] and byte <= 32
+            white &= byte <= 32
             escape = ESCAPES[byte]
             if escape == 1:
                 return NOT_PLAIN
@@ -74,17 +74,21 @@ def _put_text(out: cython.pointer(uint8_t), at: cython.size_t, text: cython.poin
             return NOT_PLAIN
         if (point & 0xFFFE) == 0xFFFE or 0xFDD0 <= point <= 0xFDEF:
             return NOT_PLAIN
-        blank[0] = blank[0] and (point == 0xA0 or 0x1680 <= point <= 0x3000)
+        white &= point == 0xA0 or 0x1680 <= point <= 0x3000
         at = _put(out, at, text + start, size)
         start += size
+    chars[0] = count
+    blank[0] = white
     return at
 
 
-def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], ids, titles, source: bytes,
+def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1],
+               numbers: cython.const[uint64_t][::1], ids, titles, source: bytes,
                first: cython.Py_ssize_t, min_chars: cython.size_t):
     """The lines of the documents from `first` on, without the line feeds at both ends of a text.
 
-    ids, titles: see `blocks.Column`. Each document has an id. A title that is empty or no string, of kind 1, is left out.
+    ids, titles: see `blocks.Column`. A document without an id, of kind 0, has its number as its id; a title
+    that is empty or no string, of kind 1, is left out.
     source: as JSON.
     Returns the lines; the number of the document before which they end, since a filter may change it, or it is not UTF-8 or white
     space; how many documents and bytes of text they have; and how many were left out, with fewer than `min_chars` characters.
@@ -101,8 +105,12 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
     short: cython.size_t = 0
     chars: cython.size_t = 0
     blank: cython.bint = False
+    number: uint64_t
+    digits: uint8_t[20]
+    first_digit: cython.int
     id_bytes: cython.const[uint8_t][::1] = ids[0] or b"\0"
     id_ends: cython.const[uint64_t][::1] = ids[1]
+    id_kinds: cython.const[uint8_t][::1] = ids[2]
     title_bytes: cython.const[uint8_t][::1] = titles[0] or b"\0"
     title_ends: cython.const[uint64_t][::1] = titles[1]
     title_kinds: cython.const[uint8_t][::1] = titles[2]
@@ -116,8 +124,16 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
     for i in range(first, n):
         start, last, end = end, ends[i], ends[i]
         at = _put(out, written, b'{"id": "', 8)
-        at = _put_text(out, at, cython.address(id_bytes[0]), id_ends[i - 1] if i > 0 else 0, id_ends[i],
-                       cython.address(chars), cython.address(blank))
+        if id_kinds[i] == 0:
+            first_digit, number = 20, numbers[i]
+            while number > 0 or first_digit == 20:
+                first_digit -= 1
+                digits[first_digit] = cython.cast(uint8_t, 48 + number % 10)
+                number //= 10
+            at = _put(out, at, cython.address(digits[first_digit]), 20 - first_digit)
+        else:
+            at = _put_text(out, at, cython.address(id_bytes[0]), id_ends[i - 1] if i > 0 else 0, id_ends[i],
+                           cython.address(chars), cython.address(blank))
         if at == NOT_PLAIN:
             break
         at = _put(out, at, b'", "source": ', 13)

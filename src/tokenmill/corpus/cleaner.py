@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -59,13 +60,14 @@ class Cleaner:
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
         min_chars, first, size = self._options.min_chars or 0, 0, len(block.ends)
-        ids, titles = block.names, block.titles or Column.empty(size)
-        if ids is None or 0 in ids.kinds:
+        nothing = Column.empty(size)
+        ids, numbers = block.names or nothing, array("Q", block.numbers or ())
+        if block.names is None and block.numbers is None:
             ids = Column.of([block.name(i).encode() for i in range(size)])
         source = _as_json(block.source).encode()
         while first < size:
             lines, end, kept, text_bytes, short = json_lines(
-                block.data, block.ends, ids, titles, source, first, min_chars
+                block.data, block.ends, numbers, ids, block.titles or nothing, source, first, min_chars
             )
             yield lines
             dropped = Counter({f"under {min_chars:,} characters": short} if short else {})
