@@ -219,7 +219,7 @@ def test_a_field_of_a_source_without_fields_is_refused(tmp_path, tok, words, nam
     on = ["--on"] * (words[0] == "compare")
     result = CliRunner().invoke(app, [*words, *on, str(tmp_path / "in"), "--field", "body"])
     assert result.exit_code != 0 and result.stderr.count(f"{path} has no fields") == 1, result.stderr
-    assert "nor JSON by its name (.jsonl, .ndjson, .json). Leave out --field." in result.stderr
+    assert "it is not Parquet, .jsonl, .ndjson or .json. Leave out --field." in result.stderr
     assert not [*tmp_path.glob("out*")]
 
 

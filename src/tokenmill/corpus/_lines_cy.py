@@ -144,8 +144,7 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
                            cython.address(chars), cython.address(blank))
             if at == NOT_PLAIN:
                 break
-            out[at] = 34
-            at += 1
+            at = _put(out, at, b'"', 1)
         while start < last and text[start] == NEWLINE:
             start += 1
         while last > start and text[last - 1] == NEWLINE:

@@ -136,9 +136,9 @@ def _labelled(**labels: str) -> Renderer:
     """The renderer of a template with names in several scripts, as {{zh}}."""
 
     def render(arguments: Arguments) -> str:
-        plain = arguments.named.get("labels") == "no"
-        names = ((label.replace("_", " "), arguments.named.get(key)) for key, label in labels.items())
-        parts = [name if plain else f"{label}: {name}" for label, name in names if name]
+        named, plain = arguments.named, arguments.named.get("labels") == "no"
+        names = {labels[key].replace("_", " "): named[key] for key in labels if named.get(key)}
+        parts = names.values() if plain else (f"{label}: {name}" for label, name in names.items())
         return "; ".join(parts) or ", ".join(filter(None, arguments.positional))
 
     return render
@@ -267,15 +267,6 @@ def _quotation(arguments: Arguments) -> str:
     return f"\n{text}\n— {by}\n" if by and text else f"\n{text}\n"
 
 
-def _verse(arguments: Arguments) -> str:
-    """{{bibleverse|John|3:16|KJV}} is John 3:16; of old the number of the book, or nothing, was before its name."""
-    return " ".join(filter(None, arguments.positional[: 2 if len(arguments.at(0)) > 1 else 3]))
-
-
-def _list(mark: str) -> Renderer:
-    return lambda arguments: "".join(f"\n{mark} {item}" for item in arguments.positional) + "\n"
-
-
 # The templates that contain text, by renderer or pattern; names in lower case, "_" for a space.
 _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_text, """
@@ -293,8 +284,8 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_joined("-"), "respell"),
     (_joined(", "), "hlist flatlist cslist comma_separated_entries"),
     (_joined("\n"), "ubl unbulleted_list"),
-    (_list("*"), "bulleted_list"),
-    (_list("#"), "ordered_list"),
+    (lambda a: "".join(f"\n* {item}" for item in a.positional) + "\n", "bulleted_list"),
+    (lambda a: "".join(f"\n# {item}" for item in a.positional) + "\n", "ordered_list"),
     (_language, "langx"),
     (_pronunciation, "ipa"),
     (_japanese, "nihongo nihongo_foot nihongo_krt"),
@@ -315,7 +306,8 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (lambda a: " – ".join(f"c. {year}" for year in a.positional if year) or "c.", "circa c. ca. ca"),
     (lambda a: f"fl. {'–'.join(filter(None, a.positional))}".strip(), "fl. floruit"),
     (lambda a: f"r. {'–'.join(filter(None, a.positional))}".strip(), "reign"),
-    (_verse, "bibleverse bibleref bibleref2"),
+    # {{bibleverse|John|3:16|KJV}}; of old the number of the book, or nothing, was before its name.
+    (lambda a: " ".join(filter(None, a.positional[: 2 if len(a.at(0)) > 1 else 3])), "bibleverse bibleref bibleref2"),
     (lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}".strip() if a.at(2) else f"{a.at(0)} {a.at(1)}".strip(),
         "oldstyledate oldstyledatedy oldstyledateny"),
     (_quotation, """
