@@ -82,7 +82,7 @@ def block_of(texts, names=None, format="text"):
     block = Block()
     block.reset('a "b".txt', format, "line #")
     block.set_documents(texts, None if names is not None and format == "text" else array("Q", range(7, 7 + len(texts))))
-    block.names = names and Column.of([name and name.encode() for name in names])
+    block.names = None if names is None else Column.of([name and name.encode() for name in names])
     return block
 
 

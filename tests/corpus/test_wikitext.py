@@ -41,6 +41,7 @@ def text(wikitext, context="", **options):
         ),
         ("text\n== References ==\n* a book\n== Einzelnachweise ==\nx\n== After ==\nmore", "text\n\n## After\n\nmore"),
         ("a&nbsp;b &amp; &lt;tag&gt; &#945; &alpha;", "a\xa0b & <tag> α α"),
+        ("/p?a=1&section=2&copy=3, <code>?b&lt=4</code>, &notit;", "/p?a=1&section=2&copy=3, ?b&lt=4, &notit;"),
         ("<nowiki>[[literal]] {{braces}}</nowiki>", "[[literal]] {{braces}}"),
         ("E = mc<sup>2</sup>, H<sub>2</sub>O, x<sup>note</sup>", "E = mc², H₂O, xnote"),
         ("10<sup>–18</sup>, 10<sup>1.5</sup>, 1<sup>st</sup>, a<sup>[2]</sup>", "10⁻¹⁸, 10^(1.5), 1st, a[2]"),
@@ -77,7 +78,7 @@ def test_constructs(wikitext, plain):
         ("{{lang|fr|mot}} {{lang-de|Wort}} {{transl|ru|slovo}}", "mot German: Wort slovo"),
         (
             "{{convert|5|to|10|km|mi}}, {{convert|6|ft|3|in|m}}, {{convert|175|km|0}}, {{convert|25000|acre|abbr=on}}",
-            "5 to 10 kilometres, 6 ft 3 inches, 175 kilometres, 25,000 acres",
+            "5 to 10 kilometres, 6 feet 3 inches, 175 kilometres, 25,000 acres",
         ),
         (
             "{{convert|22|e6acre|km2}}, {{convert|1.4|Moilbbl/d}}, {{convert|90|F}}, {{convert|5|km2|abbr=on}}, {{convert|7|rod}}",
@@ -111,6 +112,37 @@ def test_constructs(wikitext, plain):
             "Machin, текст, Цель, 甲, 乙",
         ),
         ('{{"|Ja.}} {{Zitat|Nein.|Autor=A}}', "„Ja.“\nNein.\n— A"),
+        (
+            "{{IPA|fr|mo}}, {{IPA|/mo/}}, {{langx|fr|mot}}, {{langx|de|Wort|label=none}}, {{script|Runr|ᚨ}}, {{Script/Hebrew|א}}",
+            "[mo], /mo/, French: mot, Wort, ᚨ, א",
+        ),
+        (
+            "{{zh|t=漢|p=hàn|labels=no}}; {{zh|t=漢}}; {{Korean|hangul=한|hanja=韓}}; {{nihongo3|lord|殿|tono}}; {{enS|peace}}",
+            "漢; hàn; traditional Chinese: 漢; Korean: 한; Hanja: 韓; tono (殿, lord); peace",
+        ),
+        (
+            "{{As of|2015|06|30}}, {{as of|2015|6|30|df=US|lc=y}}, {{start date|2010|05|07}}, {{birth date|1950|1|2|df=no}}",
+            "As of 30 June 2015, as of June 30, 2015, May 7, 2010, January 2, 1950",
+        ),
+        (
+            "{{circa|1500|1550}}, {{fl.|1500|1550}}, {{reign|1500|1550}}",
+            "c. 1500 – c. 1550, fl. 1500–1550, r. 1500–1550",
+        ),
+        (
+            "{{cvt|5|km}}, {{cvt|5|foot}}, {{cvt|5|km|abbr=off}}, {{convert|1|USgal}}, {{convert|1|ft|1|in}}, {{convert|1|e6acre}}",
+            "5 km, 5 ft, 5 kilometres, 1 US gallon, 1 foot 1 inch, 1 million acres",
+        ),
+        (
+            "{{chem2|SO4(2-)}}, {{chem2|2H2 + O2 -> 2H2O}}, <ce>[Fe(CN)6]^3-</ce>, <chem>Na+</chem>, {{val|1.5|+0.2|-0.1}}",
+            "SO₄²⁻, 2H₂ + O₂ → 2H₂O, [Fe(CN)₆]³⁻, Na⁺, 1.5 +0.2 -0.1",
+        ),
+        ("{{tmath|x^2}}, {{10^|6}}, {{INR|500}}, {{JPY|30}}, {{CAD|5}}", "x², 10⁶, ₹500, ¥30, CA$5"),
+        (
+            "{{bibleverse|Mark|3:25|KJV}}, {{bibleverse|1|Samuel|2:3}}, {{bibleverse||John|3:16}}",
+            "Mark 3:25, 1 Samuel 2:3, John 3:16",
+        ),
+        ("{{visible anchor|A}} {{dfn|b}} {{gloss|c}} {{lit|d}} {{ill|E|de|lt=e}}", "A b ‘c’ lit. ‘d’ e"),
+        ("one{{ordered list|a|b}}{{bulleted list|c}}{{term|d}}{{defn|e}}", "one\n\n1. a\n2. b\n\n- c\n\nd\n\ne"),
     ],
 )
 def test_templates_that_bear_text(wikitext, plain):
@@ -312,6 +344,7 @@ def test_any_pile_of_latex_is_read_or_refused(parts):
         ("a<br>b<hr>c", "a\nb\n\nc"),
         ("x<ul><li>a<li><p>b</p><p>c</p></ul>y", "x\n\n- a\n- b\nc\n\ny"),
         ("<ol><li>a<ul><li>b</ul><li>c</ol><h3>H</h3>d", "1. a\n- b\n2. c\n\n### H\n\nd"),
+        ("<ol start=3><li>a<li>b</ol><ol start='0'><li>c</ol><ol start=x><li>d</ol>", "3. a\n4. b\n\n0. c\n\n1. d"),
         ("10<sup>-6</sup> m<sub>e</sub> 1<sup>er</sup>", "10⁻⁶ mₑ 1er"),
         ("x<sup><i>k</i></sup>, 2<sup>n − 1</sup>", "x^k, 2ⁿ⁻¹"),
         ("<ul><li></li></ul><h2> </h2>x<li>", "x"),

@@ -67,6 +67,8 @@ FILES = {
     "dump.xml": WIKI,
     **{f"a.jsonl{suffix}": pack(JSONL.encode()) for suffix, pack in PACK.items()},
     **{f"array.json{suffix}": pack(json.dumps(OBJECTS).encode()) for suffix, pack in PACK.items()},
+    "a.jsonl.zstd": zstandard.compress(JSONL.encode()),
+    "a.jsonl.gzip": gzip.compress(JSONL.encode()),
     "parts.jsonl.gz": gzip.compress(JSONL[:50].encode()) + gzip.compress(JSONL[50:].encode()),
     "parts.jsonl.zst": zstandard.compress(JSONL[:50].encode()) + zstandard.compress(JSONL[50:].encode()),
 }
@@ -217,7 +219,7 @@ def test_a_field_of_a_source_without_fields_is_refused(tmp_path, tok, words, nam
     on = ["--on"] * (words[0] == "compare")
     result = CliRunner().invoke(app, [*words, *on, str(tmp_path / "in"), "--field", "body"])
     assert result.exit_code != 0 and result.stderr.count(f"{path} has no fields") == 1, result.stderr
-    assert "it is not JSON or Parquet. Leave out --field." in result.stderr
+    assert "it is not Parquet, .jsonl, .ndjson or .json. Leave out --field." in result.stderr
     assert not [*tmp_path.glob("out*")]
 
 

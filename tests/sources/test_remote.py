@@ -7,6 +7,7 @@ import json
 import random
 import re
 import threading
+import zipfile
 
 import pytest
 
@@ -108,7 +109,7 @@ def texts(*urls):
     return [document.text for document in read_documents(urls)]
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl?download=true", "a.jsonl.gz?b=1.5#c"])
 @pytest.mark.parametrize("ranges", [True, False])
 @pytest.mark.parametrize("fault", [None, "drop", "short", "503"])
 def test_a_request_that_fails_is_made_again(server, name, ranges, fault):
@@ -116,6 +117,16 @@ def test_a_request_that_fails_is_made_again(server, name, ranges, fault):
     server.faults = {n: fault for n in (0, 2, 3, 5)} if fault else {}
     assert texts(f"{server.address}/{name}") == LINES
     assert server.requests > (3 if ranges and fault else 0)
+
+
+def test_archives(server, tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("b/c.jsonl", TEXT)
+        archive.writestr("d.txt", "other")
+    server.files["/a.zip"] = (tmp_path / "a.zip").read_bytes()
+    for place in (tmp_path / "a.zip", f"{server.address}/a.zip"):
+        assert texts(f"zip://b/c.jsonl::{place}") == texts(f"zip://**/*.jsonl::{place}") == LINES
+    assert texts(f"zip://::{tmp_path / 'a.zip'}") == [*LINES, "other"]
 
 
 def test_parquet(server, tmp_path):

@@ -66,14 +66,12 @@ class Cleaner:
             ids = Column.of([block.name(i).encode() for i in range(size)])
         source = _as_json(block.source).encode()
         while first < size:
-            lines, end, kept, text_bytes, blank, short = json_lines(
+            lines, end, kept, text_bytes, short = json_lines(
                 block.data, block.ends, numbers, ids, block.titles or nothing, source, first, min_chars
             )
             yield lines
-            counted = Tally(end - first, kept, bytes_out=text_bytes)
-            counted.dropped = Counter({"no text left": blank} if blank else {})
-            counted.dropped += Counter({f"under {min_chars:,} characters": short})
-            tally.add(counted)
+            dropped = Counter({f"under {min_chars:,} characters": short} if short else {})
+            tally.add(Tally(end - first, kept, bytes_out=text_bytes, dropped=dropped))
             if end < size:
                 yield self._line(block, end, tally)
             first = end + 1

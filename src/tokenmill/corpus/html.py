@@ -42,7 +42,7 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
     # The elements that hold `node`, outermost first, with the places of their marks and what `seen` was there.
     above: list[tuple[Any, int, int]] = []
     seen = 0  # texts that are not blank, and code blocks
-    items: list[int] = []  # of each open list, the items so far; -1 where they have no numbers
+    items: list[int | None] = []  # of each open list, the number of the last item; None where they have none
     while node is not None:
         tag = node.tag
         if tag == "-text":
@@ -68,7 +68,8 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
                 above.append((node, len(prose), seen))
                 prose.append(HEADINGS.get(tag, "") if tag != "li" else _item(items))
                 if tag in LISTS:
-                    items.append(0 if tag == "ol" else -1)
+                    start = re.fullmatch(r"-?[0-9]{1,9}", node.attributes.get("start") or "1")
+                    items.append((int(start[0]) if start else 1) - 1 if tag == "ol" else None)
                 node = node.child
                 continue
         following = node.next
@@ -97,12 +98,12 @@ def _end_of(tag: str, lists: int) -> str:
     return LINE if tag in LINES else ""
 
 
-def _item(items: list[int]) -> str:
+def _item(items: list[int | None]) -> str:
     """The mark of the next item of the innermost list."""
-    if not items or items[-1] < 0:
+    if not items or (last := items[-1]) is None:
         return f"{MARK}- "
-    items[-1] += 1
-    return f"{MARK}{items[-1]}. "
+    items[-1] = last + 1
+    return f"{MARK}{last + 1}. "
 
 
 def _end_prose(prose: list[str], segments: list[Segment]) -> None:

@@ -48,6 +48,7 @@ _MARKS = "′°∞\u0300-\u036f\u20d7₀-₉⁰-⁹¹²³ⁿⁱₐ-ₜᵢⱼᵣ�
 OVER = "\x00"  # stands for \\over until its group ends
 
 _TOKEN = re.compile(r"\\sqrt +(?=\[)|\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
+_ENTITY = re.compile(r"&(#[0-9]+|#[Xx][0-9A-Fa-f]+|[A-Za-z][A-Za-z0-9]*);")
 
 
 class _Unreadable(Exception):
@@ -70,13 +71,35 @@ def latex_to_text(source: str) -> str:
     return " ".join(text.split()).replace("( ", "(").replace(" )", ")")
 
 
+def chemical_to_text(source: str) -> str:
+    """A formula of {{chem2}} or <ce>: a number after a letter or bracket is a subscript, a sign behind them a charge.
+
+    >>> chemical_to_text("2H2O + SO4(2-) -> Fe^3+ + Na+")
+    '2H₂O + SO₄²⁻ → Fe³⁺ + Na⁺'
+    """
+    text = re.sub(r"(?<=[A-Za-z)\]])\d+", lambda digits: digits[0].translate(SUBSCRIPTS), source.replace("->", "→"))
+    charge = r"\^\{?(\d*[+−-])\}?|\((\d*[+−-])\)|(?<=[A-Za-z)\]₀-₉])([+−-])(?=[\s)\]]|\Z)"
+    return re.sub(charge, lambda match: match[match.lastindex or 0].translate(SUPERSCRIPTS), text)
+
+
+def unescaped(text: str) -> str:
+    """`text` with characters in place of entities, which end with a semicolon: "&amp;", but not "&section=1".
+
+    >>> unescaped("a &lt; b&#33; ?a=1&section=2&notit;")
+    'a < b! ?a=1&section=2&notit;'
+    """
+    return _ENTITY.sub(
+        lambda match: html.unescape(match[0]) if match[1][0] == "#" else html5.get(match[0][1:], match[0]), text
+    )
+
+
 def raised(text: str, table: dict[int, int], sign: str) -> str:
     """`text` as a superscript or subscript: in Unicode's own characters where it has them all, else after `sign`.
 
     >>> raised("-2", SUPERSCRIPTS, "^"), raised("max", SUBSCRIPTS, "_"), raised("θ", SUBSCRIPTS, "_")
     ('⁻²', 'ₘₐₓ', '_θ')
     """
-    text = html.unescape(text).strip()
+    text = unescaped(text).strip()
     if text and all(ord(letter) in table for letter in text):
         return text.translate(table)
     return sign + (text if len(text) == 1 else f"({text})") if text else ""

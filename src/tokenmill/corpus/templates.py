@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .latex import SUBSCRIPTS, SUPERSCRIPTS, raised
+from .latex import SUBSCRIPTS, SUPERSCRIPTS, chemical_to_text, latex_to_text, raised
 from .wikis import LANGUAGE_NAMES
 
 
@@ -83,6 +83,8 @@ def renderer_of(name: str) -> Renderer | None:
         return _language
     if lower.startswith("formatnum:"):
         return lambda arguments: arguments.name.partition(":")[2]
+    if lower.startswith("script/") or re.fullmatch("[a-z]{2,3}S", name):  # {{enS}} of the German wiki is English
+        return _text
     return _pronunciation if lower.startswith(("ipa-", "ipac-")) else None
 
 
@@ -101,12 +103,11 @@ def _written(pattern: str) -> Renderer:
 
 
 def _language(arguments: Arguments) -> str:
-    """{{lang-fr|mot}} gives "French: mot", as the page shows it; {{lang|fr|mot}} gives "mot"."""
-    code = arguments.name.lower().removeprefix("lang-")
-    name = (
-        LANGUAGE_NAMES.get(code, "") if "label" not in arguments.named else arguments.named["label"].replace("none", "")
-    )
-    text = ", ".join(part for part in arguments.positional[:1] if part)
+    """{{langx|fr|mot}}, of old {{lang-fr|mot}}, gives "French: mot", as the page shows it; {{lang|fr|mot}} gives "mot"."""
+    code, text = arguments.name.lower().removeprefix("lang-"), arguments.at(0)
+    if code == "langx":
+        code, text = text, arguments.at(1)
+    name = arguments.named.get("label", LANGUAGE_NAMES.get(code, "")).replace("none", "")
     return f"{name}: {text}" if name and text else text
 
 
@@ -118,6 +119,10 @@ def _pronunciation(arguments: Arguments) -> str:
         ]
         return f"/{''.join(sounds).replace('_', ' ')}/" if sounds else ""
     text = arguments.at(0)
+    if arguments.name.lower() == "ipa":  # {{IPA|fr|mo}}, of old {{IPA|/mo/}}
+        if not arguments.at(1):
+            return text
+        text = arguments.at(1)
     return text if not text or text[0] in "/[" else f"[{text}]"
 
 
@@ -127,31 +132,31 @@ def _japanese(arguments: Arguments) -> str:
     return f"{english} ({inside})" if english and inside else english or inside
 
 
-def _chinese(arguments: Arguments) -> str:
-    names = {"c": "Chinese", "s": "simplified Chinese", "t": "traditional Chinese", "p": "pinyin", "w": "Wade–Giles"}
-    parts = [f"{word}: {arguments.named[key]}" for key, word in names.items() if arguments.named.get(key)]
-    return "; ".join(parts) or ", ".join(filter(None, arguments.positional))
+def _labelled(**labels: str) -> Renderer:
+    """The renderer of a template with names in several scripts, as {{zh}}."""
+
+    def render(arguments: Arguments) -> str:
+        named, plain = arguments.named, arguments.named.get("labels") == "no"
+        names = {labels[key].replace("_", " "): named[key] for key in labels if named.get(key)}
+        parts = names.values() if plain else (f"{label}: {name}" for label, name in names.items())
+        return "; ".join(parts) or ", ".join(filter(None, arguments.positional))
+
+    return render
 
 
-# The units of {{convert}}: in words, and in short if the short form is not the code itself.
-UNITS = {
-    "mi": "miles", "km": "kilometres", "ft": "feet", "m": "metres", "in": "inches", "cm": "centimetres", "yd": "yards",
-    "mm": "millimetres", "sqmi": "square miles", "km2": "square kilometres", "acre": "acres", "ha": "hectares",
-    "m2": "square metres", "sqft": "square feet", "sqkm": "square kilometres", "lb": "pounds", "kg": "kilograms",
-    "g": "grams", "oz": "ounces", "ST": "short tons", "LT": "long tons", "MT": "metric tons", "t": "tonnes", "C": "°C",
-    "F": "°F", "K": "K", "C-change": "°C", "F-change": "°F", "mph": "miles per hour", "km/h": "kilometres per hour",
-    "kn": "knots", "nmi": "nautical miles", "l": "litres", "L": "litres", "impgal": "imperial gallons",
-    "USgal": "US gallons", "oilbbl": "barrels", "bbl": "barrels", "hp": "horsepower", "kW": "kilowatts",
-    "MW": "megawatts", "psi": "pounds per square inch", "m3": "cubic metres", "ft3": "cubic feet", "cuft": "cubic feet",
-    "AU": "AU", "ly": "light-years", "pc": "parsecs", "foot": "feet", "mile": "miles", "inch": "inches",
-    "carat": "carats", "PD/sqmi": "inhabitants per square mile", "PD/km2": "inhabitants per square kilometre",
-    "/sqmi": "per square mile", "/km2": "per square kilometre",
-}  # fmt: skip
-SHORT_UNITS = {
-    "sqmi": "sq mi", "km2": "km²", "sqkm": "km²", "m2": "m²", "sqft": "sq ft", "m3": "m³", "ft3": "cu ft", "cuft": "cu ft",
-    "C": "°C", "F": "°F", "C-change": "°C", "F-change": "°F", "oilbbl": "bbl", "acre": "acres", "impgal": "imp gal",
-    "USgal": "US gal", "PD/sqmi": "/sq mi", "PD/km2": "/km²", "/sqmi": "/sq mi", "/km2": "/km²",
-}  # fmt: skip
+# The units of {{convert}}: the code, in words, and in short if that is not the code itself.
+_UNIT_NAMES = """
+    mi=miles km=kilometres ft=feet m=metres in=inches cm=centimetres yd=yards mm=millimetres sqmi=square_miles=sq_mi
+    km2=square_kilometres=km² acre=acres=acres ha=hectares m2=square_metres=m² sqft=square_feet=sq_ft
+    sqkm=square_kilometres=km² lb=pounds kg=kilograms g=grams oz=ounces ST=short_tons LT=long_tons MT=metric_tons
+    t=tonnes C=°C=°C F=°F=°F K=K C-change=°C=°C F-change=°F=°F mph=miles_per_hour km/h=kilometres_per_hour kn=knots
+    nmi=nautical_miles l=litres L=litres impgal=imperial_gallons=imp_gal USgal=US_gallons=US_gal oilbbl=barrels=bbl
+    bbl=barrels hp=horsepower kW=kilowatts MW=megawatts psi=pounds_per_square_inch m3=cubic_metres=m³
+    ft3=cubic_feet=cu_ft cuft=cubic_feet=cu_ft AU=AU ly=light-years pc=parsecs foot=feet=ft mile=miles=mi
+    inch=inches=in carat=carats PD/sqmi=inhabitants_per_square_mile=/sq_mi PD/km2=inhabitants_per_square_kilometre=/km²
+    /sqmi=per_square_mile=/sq_mi /km2=per_square_kilometre=/km²
+"""
+UNITS = {code: names for code, *names in (unit.replace("_", " ").split("=") for unit in _UNIT_NAMES.split())}
 SCALES = {"e3": "thousand ", "e6": "million ", "e9": "billion ", "e12": "trillion ", "k": "thousand ", "M": "million ",
           "G": "billion ", "T": "trillion "}  # fmt: skip
 TIMES = {"d": "per day", "h": "per hour", "s": "per second", "a": "per year"}
@@ -162,25 +167,26 @@ RANGES = {"to": " to ", "-": "–", "–": "–", "to(-)": "–", "and": " and "
 
 def _convert(arguments: Arguments) -> str:
     """{{convert|5|to|10|km|mi}} is "5 to 10 kilometres": the number as written, without the conversion."""
-    parts = list(arguments.positional)
-    text = ""
+    parts, named = list(arguments.positional), arguments.named
+    short = named.get("abbr", "on" if arguments.name == "cvt" else "") in ("on", "in", "y", "yes")
+    short = short or named.get("adj") == "on"
+    text = number = ""
     while parts and _number(parts[0]):
         number = parts.pop(0)
         text += f"{int(number):,}" if re.fullmatch(r"\d{4,15}", number) else number
         if parts and parts[0] in RANGES:
             text += RANGES[parts.pop(0)]
         elif len(parts) > 2 and parts[0] in UNITS and _number(parts[1]) and parts[2] in UNITS:  # 5 ft 3 in
-            text += f" {parts.pop(0)} "
+            text += f" {_unit(parts.pop(0), short, number)} "
         else:
             break
     if not text:
         return arguments.at(0)
-    short = arguments.named.get("abbr", "") in ("on", "in", "y", "yes") or arguments.named.get("adj", "") == "on"
-    return f"{text} {_unit(parts[0], short)}".rstrip() if parts else text
+    return f"{text} {_unit(parts[0], short, number)}".rstrip() if parts else text
 
 
-def _unit(code: str, short: bool) -> str:
-    """A unit of {{convert}} in words: "e6acre" is "million acres"."""
+def _unit(code: str, short: bool, number: str) -> str:
+    """A unit of {{convert}} after a number, in words: "e6acre" is "million acres"."""
     match = _UNIT.fullmatch(code)
     if code in UNITS or match is None:
         scale, base, time = "", code, ""
@@ -188,7 +194,9 @@ def _unit(code: str, short: bool) -> str:
         scale, base, time = SCALES.get(match[1] or "", ""), match[2], TIMES.get(match[3] or "", "")
     if base not in UNITS:
         return code
-    name = SHORT_UNITS.get(base, base) if short else UNITS[base]
+    name = [*UNITS[base], base][1] if short else UNITS[base][0]
+    if re.fullmatch("1|[0-9]/[0-9]+", number) and not short and not scale:  # 1 mile
+        name = re.sub("(?<=inch)es|(?<=[a-z])s", "", name.replace("feet", "foot"), count=1)
     return f"{scale}{name} {time}".rstrip()
 
 
@@ -200,7 +208,9 @@ def _value(arguments: Arguments) -> str:
     """{{val|1.2|0.1|e=5|u=m}} is "1.2 ± 0.1 × 10⁵ m"."""
     text = arguments.at(0)
     error = arguments.at(1)
-    if error:
+    if error[:1] in ("+", "-", "−"):  # {{val|1.5|+0.2|-0.1}}
+        text += f" {error} {arguments.at(2)}".rstrip()
+    elif error:
         text += error if error.startswith("(") else f" ± {error}"
     if arguments.named.get("e"):
         text += " × 10" + raised(arguments.named["e"], SUPERSCRIPTS, "^")
@@ -223,12 +233,14 @@ ACCIDENTALS = {"flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural":
 MONTHS = "January February March April May June July August September October November December".split()
 
 
-def _date(arguments: Arguments) -> str:
+def _date(arguments: Arguments, day_first: bool = False) -> str:
     """{{birth date|1809|2|12}} is "February 12, 1809"; with df=y, or written as 12|2|1809, "12 February 1809"; words stay as they are."""
     parts = arguments.positional[:3]
-    day_first = len(parts) == 3 and len(parts[0]) < 3 < len(parts[2])
-    if day_first:
+    if order := arguments.named.get("df"):
+        day_first = order.lower() not in ("n", "no", "us", "mdy")
+    if len(parts) == 3 and len(parts[0]) < 3 < len(parts[2]):
         parts.reverse()
+        day_first = True
     if not parts or not parts[0].isdecimal():
         return arguments.at(0)
     month = parts[1] if len(parts) > 1 else ""
@@ -236,16 +248,15 @@ def _date(arguments: Arguments) -> str:
         month = MONTHS[int(month) - 1]
     if len(parts) < 3:
         return f"{month} {parts[0]}".strip()
-    if day_first or arguments.named.get("df"):
-        return f"{parts[2]} {month} {parts[0]}"
-    return f"{month} {parts[2]}, {parts[0]}"
+    day = parts[2].lstrip("0")
+    return f"{day} {month} {parts[0]}" if day_first else f"{month} {day}, {parts[0]}"
 
 
 def _as_of(arguments: Arguments) -> str:
     if arguments.named.get("alt"):
         return arguments.named["alt"]
     words = "since" if "since" in arguments.named else "as of"
-    date = _date(arguments)
+    date = _date(arguments, day_first=True)
     return f"{words if 'lc' in arguments.named else words.capitalize()} {date}" if date else ""
 
 
@@ -260,28 +271,43 @@ def _quotation(arguments: Arguments) -> str:
 _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_text, """
         nowrap nobr nobreak small smaller big larger large normal normalsize sc smallcaps nobold noitalic noitalics bold
-        italic em strong u uline underline overline center centre unicode polytonic serif script iast ipa ipalink pron
-        tooltip abbr abbrv vanchor var math mvar bigmath sic not_a_typo as_written typo ill interlanguage_link midsize flag
-        flagcountry flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans
-        zh-hant keep kern nihongo2 track_gauge railgauge comment ruby ルビ 仮リンク"""),
-    (lambda a: a.at(1) or a.named.get("text", ""),
-        "lang lang2 wikt-lang wt native_name native_phrase resize font color font_color colored_text"),
+        italic em strong u uline underline overline center centre unicode polytonic serif iast ipalink pron dfn tooltip
+        abbr abbrv vanchor visible_anchor var math mvar bigmath sic not_a_typo as_written typo midsize flag flagcountry
+        flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans zh-hant keep kern
+        nihongo2 track_gauge railgauge stnlnk stnlink rws comment ruby ルビ"""),
+    (lambda a: a.named.get("lt") or a.at(0), "ill interlanguage_link 仮リンク"),
+    (lambda a: a.at(1) or a.named.get("text") or a.named.get("texte", ""),
+        "lang lang2 langue wikt-lang wt script native_name native_phrase resize font color font_color colored_text"),
     (lambda a: a.positional[-1] if a.positional else "", "transl transliteration translit rtl-lang columns-list plainlist"),
     (_joined(" "), "linktext gaps sortname"),
     (_joined("+"), "keypress key_press key"),
     (_joined("-"), "respell"),
     (_joined(", "), "hlist flatlist cslist comma_separated_entries"),
-    (_joined("\n"), "ubl unbulleted_list bulleted_list"),
+    (_joined("\n"), "ubl unbulleted_list"),
+    (lambda a: "".join(f"\n* {item}" for item in a.positional) + "\n", "bulleted_list"),
+    (lambda a: "".join(f"\n# {item}" for item in a.positional) + "\n", "ordered_list"),
+    (_language, "langx"),
+    (_pronunciation, "ipa"),
     (_japanese, "nihongo nihongo_foot nihongo_krt"),
-    (_chinese, "zh zh-c zh-cp zh-cpw zh-sp zh-stp zh-tp"),
+    (lambda a: _japanese(a._replace(positional=[a.at(2), a.at(1), a.at(0)])), "nihongo3"),
+    (_labelled(c="Chinese", s="simplified_Chinese", t="traditional_Chinese", p="pinyin", w="Wade–Giles"),
+        "zh zh-c zh-cp zh-cpw zh-sp zh-stp zh-tp"),
+    (_labelled(hangul="Korean", hanja="Hanja", rr="RR", mr="MR"), "korean ko-hhrm"),
     (_convert, "convert cvt conv"),
     (_value, "val"),
     (lambda a: " ".join([*a.positional[:-2], "/".join(["1", *a.positional][-2:])]), "frac sfrac fraction frac2"),
-    (_chemical, "chem chem2 chemical_formula"),
+    (_chemical, "chem chemical_formula"),
+    (lambda a: chemical_to_text(a.at(0)), "chem2"),
+    (lambda a: latex_to_text(a.at(0)), "tmath"),
     (_date, """
         date date- dts birth_date death_date start_date end_date birth-date birth_date_and_age death_date_and_age
         start_date_and_age bda dda"""),
     (_as_of, "as_of asof"),
+    (lambda a: " – ".join(f"c. {year}" for year in a.positional if year) or "c.", "circa c. ca. ca"),
+    (lambda a: f"fl. {'–'.join(filter(None, a.positional))}".strip(), "fl. floruit"),
+    (lambda a: f"r. {'–'.join(filter(None, a.positional))}".strip(), "reign"),
+    # {{bibleverse|John|3:16|KJV}}; of old the number of the book, or nothing, was before its name.
+    (lambda a: " ".join(filter(None, a.positional[: 2 if len(a.at(0)) > 1 else 3])), "bibleverse bibleref bibleref2"),
     (lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}".strip() if a.at(2) else f"{a.at(0)} {a.at(1)}".strip(),
         "oldstyledate oldstyledatedy oldstyledateny"),
     (_quotation, """
@@ -303,14 +329,13 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     ("„…“", '"'),
     (lambda a: ACCIDENTALS.get(a.at(0).lower(), ""), "music"),
     (lambda a: f" × 10{raised(a.at(0), SUPERSCRIPTS, '^')}" if a.at(0) else "e", "e"),
+    (lambda a: f"10{raised(a.at(0), SUPERSCRIPTS, '^')}", "10^"),
+    ("\n…\n", "block_indent blockindent bi term defn"),
+    ("‘…’", "gloss"),
+    ("lit. ‘…’", "lit literal_translation literally"),
+    ("née …", "nee née"),
     ("/…/", "ipaslink"),
-    ("[…]", "ipablink"),
-    ("US$…", "us$ usd"),
-    ("£…", "£ gbp"),
-    ("€…", "€ euro"),
-    ("A$…", "a$ aud"),
-    ("c. …", "circa c. ca. ca"),
-    ("fl. …", "fl. floruit"),
+    ("[…]", "ipablink lautschrift"),
     ("⟨…⟩", "angbr angbr_ipa angle_bracket angular_brackets"),
     ("|…|", "abs"),
     ("√…", "radic sqrt"),
@@ -324,6 +349,8 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
 _SIGNS = """
     !:| pipe:| =:= equal:= equals:= 's:’s ':' apostrophe:' okina:ʻ pi:π sharp:♯ flat:♭ natural:♮ rarr:→
     right_arrow:→ yields:→ eqm:⇌ deg:° degree:° er:er re:re 1er:1er 1re:1re ndash:– endash:– en_dash:– nsndns:– –:– mdash:— emdash:— em_dash:— mdashb:— —:—
+    us$:US$… usd:US$… £:£… gbp:£… €:€… euro:€… eur:€… a$:A$… aud:A$… cad:CA$… hk$:HK$… hkd:HK$… nz$:NZ$… nzd:NZ$…
+    ¥:¥… jpy:¥… yen:¥… ₩:₩… krw:₩… ₱:₱… php:₱… ₹:₹… inr:₹… indian_rupee:₹…
 """
 _ROWS = [*_TABLE, *((pair.rpartition(":")[2], pair.rpartition(":")[0]) for pair in _SIGNS.split())]
 _RENDERERS = {

@@ -15,12 +15,11 @@ damage is kept to a paragraph.
 
 from __future__ import annotations
 
-import html
 import re
 from collections import Counter
 from typing import NamedTuple
 
-from .latex import SUBSCRIPTS, latex_to_text, script_text
+from .latex import chemical_to_text, latex_to_text, script_text, unescaped
 from .templates import Arguments, renderer_of, template_name
 from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
 
@@ -200,9 +199,9 @@ class _Page:
         if name == "math":
             content = latex_to_text(content)
         elif name in ("chem", "ce"):
-            content = re.sub(r"(?<=[A-Za-z)])\d+", lambda digits: digits[0].translate(SUBSCRIPTS), content)
+            content = chemical_to_text(content)
         else:
-            content = html.unescape(content)
+            content = unescaped(content)
         if not content.strip() or (block and not self._keep_code):
             self._removed[f"tag: {name}"] += 1
             return MARK
@@ -312,7 +311,7 @@ class _Page:
         text = _OUTSIDE.sub(lambda match: match[1] or MARK, text)
         text = _UNCLOSED_OUTSIDE.sub(MARK, text)
         text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
-        return html.unescape(_SWITCH.sub(MARK, text))
+        return unescaped(_SWITCH.sub(MARK, text))
 
     def _label(self, match: re.Match) -> str:
         """Return the text that a link shows: its label, or the title it leads to."""
@@ -432,7 +431,7 @@ def _without_unclosed(out: list[str], stack: list[_Frame]) -> str:
 
 
 def _raised(match: re.Match) -> str:
-    return script_text(match[1].lower(), html.unescape(match[2]).replace("''", ""), "''" in match[2])
+    return script_text(match[1].lower(), unescaped(match[2]).replace("''", ""), "''" in match[2])
 
 
 def _without_quotes(line: str) -> str:

@@ -240,30 +240,24 @@ def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]
         return damaged
     base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0])
     with cython.nogil:
-        # Where all of it is UTF-8, a document is too, unless it begins or ends inside a character.
-        if _is_utf8(base, 0, ends[n - 1]):
-            for i in range(n - 1):
-                if ends[i] < ends[n - 1] and base[ends[i]] & 0xC0 == 0x80:
-                    break
-            else:
-                at = ends[n - 1]
-        if at == 0:
-            for i in range(n):
-                if not _is_utf8(base, at, ends[i]):
-                    with cython.gil:
-                        damaged.append(i)
-                at = ends[i]
+        for i in range(n):
+            if not _is_utf8(base, at, ends[i], ends[n - 1]):
+                with cython.gil:
+                    damaged.append(i)
+            at = ends[i]
     return damaged
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _is_utf8(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, end: cython.size_t) -> cython.bint:
+def _is_utf8(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, end: cython.size_t,
+             last: cython.size_t) -> cython.bint:
+    """Whether text[at:end] is UTF-8. Up to `last` there are other texts, which are looked at with its end: most are ASCII too."""
     eight: uint64_t[4]
     point: uint32_t
     while at < end:
-        if end - at >= 32:
+        if last - at >= 32:
             memcpy(eight, text + at, 32)
             if (eight[0] | eight[1] | eight[2] | eight[3]) & cython.cast(uint64_t, 0x8080808080808080) == 0:
                 at += 32

@@ -128,7 +128,9 @@ def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
 
 def _no_fields(source: Source) -> UsageError:
     return UsageError(
-        f"{shown(source)} has no fields, since it is not JSON or Parquet. Leave out ", OptionName("field"), "."
+        f"{shown(source)} has no fields: it is not Parquet, .jsonl, .ndjson or .json. Leave out ",
+        OptionName("field"),
+        ".",
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, OptionName, UsageError, plural, reason_of
-from .packed import COMPRESSIONS
+from .packed import COMPRESSIONS, LONG_NAMES
 from .remote import files_at, size_at
 
 Source = Path | str
@@ -74,9 +74,16 @@ def is_url(source: str | os.PathLike) -> bool:
 
 
 def suffix_of(path: str | os.PathLike) -> str:
-    """The suffix that tells the format, without that of the compression: '.jsonl' for 'a.jsonl.zst'."""
+    """The suffix that tells the format, without that of the compression: '.jsonl' for 'a.jsonl.zst'.
+
+    >>> suffix_of("https://a.org/b.jsonl.gz?download=true"), suffix_of("zip://b.jsonl::https://a.org/c.zip")
+    ('.jsonl', '.jsonl')
+    """
+    if is_url(path):
+        inner = str(path).partition("::")[0]  # of an archive
+        path = re.split("[?#]", inner, maxsplit=1)[0] if inner.startswith("http") else inner
     path = Path(path)
-    return Path(path.stem).suffix.lower() if path.suffix.lower() in COMPRESSIONS else path.suffix.lower()
+    return Path(path.stem if path.suffix.lower() in (*COMPRESSIONS, *LONG_NAMES) else path).suffix.lower()
 
 
 def size_of(source: Source) -> int:

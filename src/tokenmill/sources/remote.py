@@ -23,7 +23,7 @@ def files_at(url: str) -> list[str]:
     """The URLs of the files that a URL names: a file, a folder with all files below it, or a glob."""
     filesystem, path = _filesystem(url)
     try:
-        if glob.has_magic(path):
+        if glob.has_magic(path.partition("?")[0] if url.startswith("http") else path):
             paths, problem = sorted(_again(lambda: filesystem.glob(path))), "no file matches"
             paths = [p for p in paths if filesystem.isfile(p)]
         elif (path.endswith("/") or not url.startswith("http")) and _again(lambda: filesystem.isdir(path)):
@@ -38,7 +38,9 @@ def files_at(url: str) -> list[str]:
         raise InputError(f"cannot list {url}: {reason_of(error.__cause__ or error)}") from error
     if not paths:
         raise InputError(f"{url}: {problem}. Check the URL.")
-    return [filesystem.unstrip_protocol(path) for path in paths]
+    inside, chain, archive = url.partition("::")  # zip://*.jsonl::https://a.org/b.zip
+    archive = chain + archive if "://" in inside else ""
+    return [filesystem.unstrip_protocol(path) + archive for path in paths]
 
 
 def size_at(url: str) -> int:

@@ -149,8 +149,6 @@ class ByteStream:
     def stored_position(self) -> int:
         """Return the number of stored bytes read so far, for progress."""
         try:
-            if self._file.closed:
-                return 0
             return self._file.tell() if self._packed is None else self._packed.stored_position()
         except (OSError, ValueError):  # a source that has no positions, or was closed meanwhile
             return 0

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from operator import add
 from pathlib import Path
@@ -53,7 +53,7 @@ class Counts:
     begun: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*map(add, astuple(self), astuple(other)))
+        return Counts(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)
