@@ -9,6 +9,7 @@ from quality_examples import random_text
 
 import tokenmill
 from command_line import CliRunner
+from tokenmill import formats
 from tokenmill.cli.main import app
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
@@ -74,6 +75,18 @@ def test_names_of_tokenizers(folder):
         "two tokenizers have the same name"
         in run(folder, "compare", "a=large", "a=small", "--on", "a.txt", code=2).output
     )
+
+
+def test_a_split_pattern_is_for_the_files_without_one(folder):
+    """A file without a pattern beside one that has its own: --split is for the first, and an error if none needs it."""
+    formats.write(tokenmill.train(folder / "a.txt", 270, split="gpt2").vocabulary, folder / "mine.tiktoken", "tiktoken")
+    (folder / "mine.tiktoken").rename(folder / "bare.tiktoken")  # from the file that tells the pattern
+    run(folder, "compare", "bare.tiktoken", "large", "--on", "a.txt", code=2)
+    result = run(folder, "compare", "bare.tiktoken", "large", "--split", "gpt2", "--on", "a.txt", "--json")
+    assert [row["tokenizer"] for row in table(result, "compression")["rows"]] == ["bare", "large"]
+    run(folder, "play", "large", "bare.tiktoken", "--split", "gpt2", "--export", "site")
+    for arguments in (("compare", "large", "small", "--on", "a.txt"), ("check", "large", "--against", "large")):
+        assert "Leave out --split" in run(folder, *arguments, "--split", "gpt2", code=2).stderr
 
 
 def test_compare(folder):

@@ -77,7 +77,7 @@ def compare(
         names = [name or printable(path) for name, path in given]
     if len(set(names)) < len(names):
         raise UsageError("two tokenizers have the same name: name one of them, as NAME=TOKENIZER")
-    named = {name: opening.load(path) for name, (_, path) in zip(names, given, strict=True)}
+    named = dict(zip(names, opening.load_each([path for _, path in given]), strict=True))
     with progress_bar() as progress:
         report = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)
     forms.show(report)

@@ -54,8 +54,8 @@ def play(
     from ..quality.names import free_name, tokenizer_name
 
     shown: dict[str, Shown] = {}
-    for path in tokenizers:
-        name, tok = free_name(tokenizer_name(path), shown), opening.load(path)
+    for path, tok in zip(tokenizers, opening.load_each(tokenizers), strict=True):
+        name = free_name(tokenizer_name(path), shown)
         usage = None if counts is None else _usage(tok, counts)
         shown[name] = name, tok.vocabulary, usage, printable(Path(path).name)
     listed = list(shown.values()) or [starter()]

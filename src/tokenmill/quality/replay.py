@@ -124,9 +124,8 @@ def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
     unknown = len(vocabulary.tokens) if in_bytes or vocabulary.unknown is None else vocabulary.unknown
     ids = np.full(256 if in_bytes else 0x110000, unknown, np.uint32)
     for_bytes = {*vocabulary.byte_tokens}
-    for id in sorted(
-        range(len(vocabulary.tokens)), key=lambda id: id not in for_bytes
-    ):  # a character's own token is last
+    # A character's own token comes after that of a byte.
+    for id in sorted(range(len(vocabulary.tokens)), key=lambda id: id not in for_bytes):
         token = vocabulary.tokens[id]
         if token and len(token) <= 4:
             symbol = token if in_bytes else token.decode("utf-8", "surrogateescape")
