@@ -25,10 +25,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(folder, *arguments, code=0):
+def run(folder, *arguments, code=0, input=""):
     """The command run in this process, in `folder`."""
     with contextlib.chdir(folder):
-        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(argument) for argument in arguments])
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(argument) for argument in arguments], input)
     assert result.exit_code == code, result.output
     return result
 
@@ -87,6 +87,18 @@ def test_a_split_pattern_is_for_the_files_without_one(folder):
     run(folder, "play", "large", "bare.tiktoken", "--split", "gpt2", "--export", "site")
     for arguments in (("compare", "large", "small", "--on", "a.txt"), ("check", "large", "--against", "large")):
         assert "Leave out --split" in run(folder, *arguments, "--split", "gpt2", code=2).stderr
+
+
+def test_a_pipe_is_read_once(folder):
+    """Where a report needs the text again, a pipe would be empty, and the figures those of nothing."""
+    tokenmill.train(folder / "a.txt", 280, split="gpt2").save(folder / "gpt2")
+    tokenmill.train(folder / "a.txt", 290, superwords="boundless").save(folder / "boundless")
+    for arguments in (("compare", "large", "gpt2", "--on", "-", "b.txt"), ("inspect", "boundless", "-")):
+        assert "read only once, and this needs 2 passes" in run(folder, *arguments, input=TEXT, code=2).stderr
+    rows = table(run(folder, "compare", "large", "small", "--on", "-", "--json", input=TEXT), "compression")["rows"]
+    assert [row["tokens_of_the_text"] for row in rows] == [
+        len(tokenmill.load(folder / name).encode(TEXT)) for name in ("large", "small")
+    ]
 
 
 def test_compare(folder):

@@ -103,6 +103,7 @@ def inspect(
         judged = usage = None
         lead = "Judged without a text, from the vocabulary alone."
         if domains is not None:
+            domains.refuse_pipes([tok])
             judged = judge(tok, domains, show)
             usage = judged.usage
             sizes = f"{plural(usage.bytes, 'byte')}, {plural(usage.tokens, 'token')}"
@@ -179,6 +180,7 @@ def compare(
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = _domains(text, num_threads, read)
+    domains.refuse_pipes(named.values())
     with gc_paused(), drawn(progress) as show:
         judged, figures = {}, {}
         for number, (name, tok) in enumerate(named.items()):
