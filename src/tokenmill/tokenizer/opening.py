@@ -36,7 +36,7 @@ class Opening(Options):
             except UsageError:
                 loaded.append(self.load(tokenizer))
                 needed = True
-        if tokenizers and not needed:
+        if not needed:
             self.load(tokenizers[0])
         return loaded
 
