@@ -30,8 +30,9 @@ from ..tokenizer.normalization import normalizer_of
 from .metrics import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 from .tables import Column, Table, Token
 
-# Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
-NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
+# Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark, the ends of
+# contractions.
+NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301", "re", "S")
 FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
 EACH_END = 256  # characters tried at each end of a token with two partial characters
