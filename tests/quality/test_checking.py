@@ -35,7 +35,7 @@ def test_texts_are_texts_or_pairs_with_their_source():
         assert (found.difference.source, found.difference.text) == (source, "he")
     with pytest.raises(UsageError, match="one string"):
         check(Tokenizer(ranks([])), Tokenizer(ranks([b"he"])), texts="he")
-    with pytest.raises(UsageError, match="expected a Tokenizer"):
+    with pytest.raises(UsageError, match="it must be a Tokenizer"):
         check(Tokenizer(ranks([])), "gpt2")
 
 

@@ -22,7 +22,7 @@ from .charts import Axis, Chart, Series, charts_of
 from .evaluation_text import EvaluationText, Judgement, Judgements, Text, bootstrap, differences_table, judge
 from .extending import worth_table
 from .metrics import Measure, languages_table, ordinary_tokens, ratio
-from .names import expect_tokenizers, free_name, tokenizer_name
+from .names import free_name, tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, Samples, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
@@ -91,7 +91,6 @@ def inspect(
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51, 14]
     """
-    expect_tokenizers(tok)
     if not isinstance(options, InspectionOptions):
         raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
     name = name or tokenizer_name(tok.name)
@@ -172,8 +171,6 @@ def compare(
     >>> comparison.table("compression").column("bytes per token")
     [4.41, 4.05]
     """
-    given = [tokenizers] if isinstance(tokenizers, str) else tokenizers
-    expect_tokenizers(*(given.values() if isinstance(given, Mapping) else given))
     named = dict(tokenizers) if isinstance(tokenizers, Mapping) else {}
     for tok in () if isinstance(tokenizers, Mapping) else tokenizers:
         named[free_name(tokenizer_name(tok.name), named)] = tok
