@@ -20,14 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..counting import WordCounts
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
 from ..tokenizer.core import CONTINUATION
 from ..tokenizer.normalization import normalizer_of
-from .metrics import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
+from .metrics import Usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 from .tables import Column, Table, Token
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark, the ends of
@@ -81,12 +80,6 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
         if progress is not None:
             progress("reachable tokens", done, len(missing))
     return {id: reach[id] for id in tokens}
-
-
-def unreachable_ids(tok: Tokenizer, counts: WordCounts | None = None, progress: Progress | None = None) -> set[int]:
-    """The ordinary tokens that no text produces, as far as was tried. Those that a text uses are reachable."""
-    usage = None if counts is None else measure_usage(tok, counts)
-    return {id for id, reach in reach_of_tokens(tok, usage, progress).items() if reach.reason}
 
 
 def _alone(tok: Tokenizer, texts: dict[int, str]) -> set[int]:
