@@ -71,6 +71,10 @@ def test_names_of_tokenizers(folder):
     result = run(folder, "compare", "ours=large", "theirs=large", "--on", "a.txt", "--json")
     assert [row["tokenizer"] for row in table(result, "compression")["rows"]] == ["ours", "theirs"]
     assert json.loads(run(folder, "inspect", "ours-3.1=large", "--json").stdout)["tokenizer"] == "ours-3.1"
+    # The name of a column of its own: both are in the JSON.
+    result = run(folder, "compare", "source=large", "b=small", "--on", "a.txt", "--json")
+    (row,) = table(result, "domain_bytes")["rows"]
+    assert row["source"] == "a" and row["source (2)"] == len(TEXT) / len(tokenmill.load(folder / "large").encode(TEXT))
     assert (
         "two tokenizers have the same name"
         in run(folder, "compare", "a=large", "a=small", "--on", "a.txt", code=2).output

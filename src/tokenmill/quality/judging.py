@@ -303,8 +303,8 @@ def _side_by_side(
 ) -> Table:
     """A column for each name in `figures`, and a row for each of the first one's figures."""
     rows = [(row, *(of.get(row) for of in figures.values())) for row in next(iter(figures.values()))]
-    columns = (Column(first), *(Column(name, "number", digits=3, json_key=name) for name in figures))
-    return Table(key, title, columns, rows, note, best_in_rows=best)
+    columns = (Column(name, "number", digits=3, json_key=free_name(name, [first])) for name in figures)
+    return Table(key, title, (Column(first), *columns), rows, note, best_in_rows=best)
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:
