@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote
 
 from ..errors import ConversionError, TokenmillError, UsageError, printable
+from ..formats import read
 from ..quality.names import COMMON, tokenizer_name
 from ..split.patterns import PATTERNS
 from ..vocabulary import Vocabulary
@@ -66,8 +67,6 @@ def page_files() -> dict[str, bytes]:
 
 def starter() -> tuple[str, Vocabulary]:
     """The name and the vocabulary of the page without a tokenizer: 4,096 tokens of English, code and some other languages."""
-    from ..formats import read
-
     return STARTER.stem, read(STARTER, "cl100k")
 
 
@@ -283,8 +282,6 @@ def _pack_files(files: list[tuple[str, bytes]], folder: str, split: str | None) 
 
 
 def _pack_path(path: Path, split: str | None, name: str, source: str) -> tuple[str, bytes]:
-    from ..formats import read
-
     return name, pack(name, read(path, split), None, source)
 
 

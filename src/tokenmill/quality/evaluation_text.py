@@ -175,13 +175,12 @@ class EvaluationText:
     def refuse_pipes(self, tokenizers: Iterable[Tokenizer]) -> None:
         """Raise UsageError for a pipe, which can be read only once, where the tokenizers need several passes over the text."""
         passes = {_way(tok, apart) for tok in tokenizers for apart in (False, True)}
-        files = itertools.chain(*(source for source in self.sources.values() if isinstance(source, list)))
-        pipe = next((file for file in files if not can_read_again(file)), None)
-        if pipe is not None and len(passes) > 1:
-            raise UsageError(
-                f"{shown(pipe)} can be read only once, and this needs {len(passes)} passes over the text. Save the "
-                "text to a file, and give that"
-            )
+        for source in self.sources.values():
+            if len(passes) > 1 and isinstance(source, list) and not all(map(can_read_again, source)):
+                raise UsageError(
+                    f"{', '.join(map(shown, source))} can be read only once, and this needs {len(passes)} passes over the "
+                    "text. Save it to a file, and give that"
+                )
 
     def _counts(self, name: str, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> CountedText:
         source, way = self.sources[name], _way(tok, apart)

@@ -75,8 +75,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
         table.tally(symbols, ends, weights, happened, final)
         if progress is not None:
             progress("replay", rows.stop, len(counts))
-    by_rank = vocabulary.order != "events"
-    left, right = _frequencies(events, None if by_rank else table, happened, start)
+    left, right = _frequencies(events, table if vocabulary.order == "events" else None, happened, start)
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
 
 
