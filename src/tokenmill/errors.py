@@ -256,7 +256,9 @@ def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any],
             continue
         if not fits(value, hint):
             found = f" is {reprlib.repr(value)}, of the type {type(value).__name__}"
-            raise WrongTypeError(OptionName(name), f"{found}; it must be {in_words(hint)}")
+            wanted = in_words(hint)
+            advice = "; tokenmill.load opens files and names" if "Tokenizer" in wanted else ""
+            raise WrongTypeError(OptionName(name), f"{found}; it must be {wanted}{advice}")
 
 
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", NoneType: "None", bytes: "bytes",
@@ -283,7 +285,7 @@ def in_words(hint: Any, several: bool = False) -> str:
     if several and inner and kind not in _PLURALS:
         return f"lists of {in_words(inner[0], True)}"
     if several:
-        return _PLURALS.get(kind) or in_words(hint)
+        return _PLURALS.get(kind) or (in_words(hint) if kind in _WORDS else f"{getattr(kind, '__name__', kind)}s")
     if kind in _WORDS:
         return _WORDS[kind]
     if inner and isinstance(kind, type) and issubclass(kind, Iterable):

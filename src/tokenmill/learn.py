@@ -94,26 +94,29 @@ def indexed(pretokens: Pretokens, merges: int) -> list[Pair]:
     return done
 
 
-def lazy_heap(pretokens: Pretokens, merges: int) -> list[Pair]:
-    """Take the best pair from a heap whose entries may be stale.
+def best_of_heap(heap: list[tuple[int, Pair]], counts: dict[Pair, int]) -> Pair | None:
+    """The pair to merge next, from a heap whose entries may be stale.
 
     A pair whose count fell is still in the heap with its old count. When it
     reaches the top, it must be pushed again with its current count. Dropping
-    it would lose the pair, and the merges would go wrong much later. Pairs
-    whose count rose are pushed again, so no entry is ever too low.
+    it would lose the pair, and the merges would go wrong much later.
     """
+    while heap:
+        count, pair = heapq.heappop(heap)
+        if -count == counts[pair] > 0:
+            return pair
+        if counts[pair] > 0:
+            heapq.heappush(heap, (-counts[pair], pair))
+    return None
+
+
+def lazy_heap(pretokens: Pretokens, merges: int) -> list[Pair]:
+    """Take the best pair from a heap. Pairs whose count rose are pushed again, so no entry is ever too low."""
     counts, where, words = _count_and_index(pretokens)
     heap = [(-count, pair) for pair, count in counts.items()]
     heapq.heapify(heap)
     done: list[Pair] = []
-    while len(done) < merges and heap:
-        count, best = heapq.heappop(heap)
-        now = counts[best]
-        if now <= 0:
-            continue
-        if -count != now:
-            heapq.heappush(heap, (-now, best))
-            continue
+    while len(done) < merges and (best := best_of_heap(heap, counts)):
         risen = _merge_where(best, 256 + len(done), pretokens, words, counts, where)
         for pair in risen:
             heapq.heappush(heap, (-counts[pair], pair))
@@ -146,14 +149,7 @@ def exact_positions(pretokens: Pretokens, merges: int) -> list[Pair]:
     heap = [(-count, pair) for pair, count in counts.items()]
     heapq.heapify(heap)
     done: list[Pair] = []
-    while len(done) < merges and heap:
-        count, best = heapq.heappop(heap)
-        now = counts[best]
-        if now <= 0:
-            continue
-        if -count != now:
-            heapq.heappush(heap, (-now, best))
-            continue
+    while len(done) < merges and (best := best_of_heap(heap, counts)):
         new = 256 + len(done)
         born: set[Pair] = set()
         for at in sorted(places.pop(best)):  # ascending: `aaa` must merge from the left

@@ -1,11 +1,14 @@
 """tokenmill play from the command line: the export, the server, and its messages."""
 
+import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,7 @@ from tokenmill import formats
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import Vocabulary
 
+ROOT = Path(__file__).resolve().parents[2]
 BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
 
 
@@ -66,6 +70,8 @@ def test_wrong_calls_are_one_message(tiktoken_file, tmp_path):
     for arguments, code, words in (
         ((tmp_path / "no-such",), 1, "no such file"),
         ((tiktoken_file,), 2, "split pattern"),
+        (("--counts", tmp_path), 2, "--counts is not used by a page without a tokenizer"),
+        (("--split", "gpt2"), 2, "--split is not used by a page without a tokenizer"),
         ((tiktoken_file, "--split", r"(a)\1", "--export", tmp_path / "site"), 1, "cannot run the split pattern"),
     ):
         done = run(*arguments)
@@ -115,3 +121,17 @@ def test_a_training_is_watched_until_ctrl_c(tmp_path):
         assert "Traceback" not in process.stderr.read()
     finally:
         process.kill()
+
+
+def test_the_documented_sizes_are_those_of_the_site(tmp_path):
+    """The page in kB, and compressed, within a tenth."""
+    from tokenmill.playground.pack import split_tables
+    from tokenmill.playground.server import page_files
+
+    documented = (ROOT / "docs" / "how-to" / "playground.md").read_text()
+    said = re.search(r"page itself is about (\d+) kB \((\d+) kB compressed\)", documented)
+    files = [*page_files().values(), split_tables([])[1]]
+    for figure, sizes in zip(
+        said.groups(), (map(len, files), (len(gzip.compress(file)) for file in files)), strict=True
+    ):
+        assert int(figure) == pytest.approx(sum(sizes) / 1000, rel=0.1)

@@ -263,6 +263,18 @@ def test_a_name_that_is_not_utf_8(tmp_path):
     assert tokenizer_name("a/caf\udce9.tiktoken") == "caf\ufffd"
 
 
+@pytest.mark.parametrize("request_line", ["GET http://[ HTTP/1.1", "GET /?%5B=[ HTTP/1.1", "POST /open HTTP/1.1"])
+def test_odd_requests_are_answered(capfd, request_line):
+    port, stop = start(allow_paths=False)
+    head = f"{request_line}\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nConnection: close\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(f"{head}Content-Length: {'9' * 5000}\r\n\r\n".encode())
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100).split()[1] in (b"200", b"400", b"404")
+    stop()
+    assert "Traceback" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("reset", [False, True])
 def test_an_upload_that_is_cancelled_is_no_failure(capfd, reset):
     port, stop = start(allow_paths=False)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
-from tokenmill import AddedToken, Normalization, Tokenizer, WordCounts
+from tokenmill import AddedToken, Normalization, Tokenizer, WordCounts, compare, train_from_iterator
 from tokenmill.errors import UsageError
 from tokenmill.quality import evaluation_text, metrics
 from tokenmill.quality.evaluation_text import EvaluationText
@@ -111,6 +111,13 @@ def test_scripts():
     assert figures["Latin"] == (8 + 3, 11, 1.0, 10 / 11, 11 / 3)
     assert figures["Han"][0] == 6 and figures["Hiragana"][0] == 12 and figures["Other"][0] == 3
     assert figures["no letters"][:2] == (25, 25) and figures["no letters"][4] is None
+
+
+def test_scripts_that_only_the_second_tokenizer_cuts_apart(tmp_path):
+    (tmp_path / "a.txt").write_text("abc\u6f22 " * 30)
+    whole, apart = (train_from_iterator(["abc\u6f22 "], 257, split=split) for split in (r"\S+|\s+", r"[a-z]+|[^a-z]+"))
+    table = compare({"whole": whole, "apart": apart}, tmp_path / "a.txt").table("scripts")
+    assert table.pairs("script", "whole")["Han"] is None and table.pairs("script", "apart")["Han"] == 1.0
 
 
 def test_lists():

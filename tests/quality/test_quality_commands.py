@@ -9,6 +9,7 @@ from quality_examples import random_text
 
 import tokenmill
 from command_line import CliRunner
+from tokenmill import formats
 from tokenmill.cli.main import app
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
@@ -24,10 +25,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(folder, *arguments, code=0):
+def run(folder, *arguments, code=0, input=""):
     """The command run in this process, in `folder`."""
     with contextlib.chdir(folder):
-        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(argument) for argument in arguments])
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(argument) for argument in arguments], input)
     assert result.exit_code == code, result.output
     return result
 
@@ -70,10 +71,38 @@ def test_names_of_tokenizers(folder):
     result = run(folder, "compare", "ours=large", "theirs=large", "--on", "a.txt", "--json")
     assert [row["tokenizer"] for row in table(result, "compression")["rows"]] == ["ours", "theirs"]
     assert json.loads(run(folder, "inspect", "ours-3.1=large", "--json").stdout)["tokenizer"] == "ours-3.1"
+    # The name of a column of its own: both are in the JSON.
+    result = run(folder, "compare", "source=large", "b=small", "--on", "a.txt", "--json")
+    (row,) = table(result, "domain_bytes")["rows"]
+    assert row["source"] == "a" and row["source (2)"] == len(TEXT) / len(tokenmill.load(folder / "large").encode(TEXT))
     assert (
         "two tokenizers have the same name"
         in run(folder, "compare", "a=large", "a=small", "--on", "a.txt", code=2).output
     )
+
+
+def test_a_split_pattern_is_for_the_files_without_one(folder):
+    """A file without a pattern beside one that has its own: --split is for the first, and an error if none needs it."""
+    formats.write(tokenmill.train(folder / "a.txt", 270, split="gpt2").vocabulary, folder / "mine.tiktoken", "tiktoken")
+    (folder / "mine.tiktoken").rename(folder / "bare.tiktoken")  # from the file that tells the pattern
+    run(folder, "compare", "bare.tiktoken", "large", "--on", "a.txt", code=2)
+    result = run(folder, "compare", "bare.tiktoken", "large", "--split", "gpt2", "--on", "a.txt", "--json")
+    assert [row["tokenizer"] for row in table(result, "compression")["rows"]] == ["bare", "large"]
+    run(folder, "play", "large", "bare.tiktoken", "--split", "gpt2", "--export", "site")
+    for arguments in (("compare", "large", "small", "--on", "a.txt"), ("check", "large", "--against", "large")):
+        assert "Leave out --split" in run(folder, *arguments, "--split", "gpt2", code=2).stderr
+
+
+def test_a_pipe_is_read_once(folder):
+    """Where a report needs the text again, a pipe would be empty, and the figures those of nothing."""
+    tokenmill.train(folder / "a.txt", 280, split="gpt2").save(folder / "gpt2")
+    tokenmill.train(folder / "a.txt", 290, superwords="boundless").save(folder / "boundless")
+    for arguments in (("compare", "large", "gpt2", "--on", "-", "b.txt"), ("inspect", "boundless", "-")):
+        assert "read only once, and this needs 2 passes" in run(folder, *arguments, input=TEXT, code=2).stderr
+    rows = table(run(folder, "compare", "large", "small", "--on", "-", "--json", input=TEXT), "compression")["rows"]
+    assert [row["tokens_of_the_text"] for row in rows] == [
+        len(tokenmill.load(folder / name).encode(TEXT)) for name in ("large", "small")
+    ]
 
 
 def test_compare(folder):

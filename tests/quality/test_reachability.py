@@ -12,6 +12,7 @@ from quality_examples import BYTES, make_vocabulary, random_events
 from tokenmill import AddedToken, Normalization, Tokenizer, WordCounts
 from tokenmill.quality.metrics import measure_usage
 from tokenmill.quality.reachability import completions, partial_table, reach_of_tokens, unreachable_table
+from tokenmill.split.patterns import PATTERNS
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -51,6 +52,14 @@ def test_an_alphabet_with_gaps():
 def test_split():
     tok = Tokenizer(make_vocabulary([*BYTES, b"a "], [(97, 32, 256)], split_patterns=(r"\S+|\s+",)))
     assert reasons(tok)[b"a "] == "split"
+
+
+def test_split_but_in_a_contraction():
+    """o200k keeps the end of a contraction in the word, so I' is a token before an S or RE, and cut before all else."""
+    tokens = [*BYTES, b"I'"]
+    tok = Tokenizer(make_vocabulary(tokens, [(73, 39, 256)], split_patterns=(PATTERNS["o200k"],)))
+    assert tok.encode("I'") == [73, 39] == tok.encode("I'A")[:2]
+    assert reach_of_tokens(tok)[256].reason == ""
 
 
 def test_split_only_where_it_stands_alone():

@@ -2,6 +2,8 @@
 
 import os
 import random
+from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,10 +11,11 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 
 from event_counts import count_events
 from naive_replay import replay_events
-from tokenmill import WordCounts, count_iterator
+from tokenmill import Tokenizer, WordCounts, count_iterator, load
 from tokenmill.errors import UsageError
 from tokenmill.formats import read
 from tokenmill.quality import metrics
+from tokenmill.quality.evaluation_text import count_texts
 from tokenmill.quality.replay import replay, swallowed_tokens
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -74,6 +77,54 @@ def test_kernel_is_the_definition(removals):
         assert np.array_equal(result.final, final), seed
 
 
+def count_merges_by_rank(pretokens, merges):
+    """For each merge, listed by rank: how often it happens, and how many of its left and right token earlier merges leave."""
+    places = {(left, right): (place, new) for place, (left, right, new) in enumerate(merges)}
+    happened, all_of, final = Counter(), Counter(), Counter()
+    for pretoken, count in pretokens.items():
+        ids = list(pretoken)
+        all_of.update({id: n * count for id, n in Counter(ids).items()})
+        while found := [(places[pair], at) for at, pair in enumerate(pairwise(ids)) if pair in places]:
+            (place, new), at = min(found)
+            ids[at : at + 2] = [new]
+            happened[place] += count
+            all_of[new] += count
+        final.update({id: n * count for id, n in Counter(ids).items()})
+    rows = []
+    for place, (left, right, _) in enumerate(merges):
+        n = happened[place]
+        rows.append((n, all_of[left], all_of[right]) if n else (0, 0, 0))
+        all_of.subtract({left: n})
+        all_of.subtract({right: n})
+    return rows, final
+
+
+def test_merges_apply_by_rank_as_the_encoder_applies_them():
+    """Merges in any order: a token may be made after the turn of a merge that takes it, and in two ways."""
+    for seed in range(300 * SWEEP):
+        rng = random.Random(seed)
+        letters = b"abcd"[: rng.randint(1, 4)]
+        tokens, merges = random_events(rng, letters, rng.randint(0, 7 if len(letters) == 1 else 40), 0)
+        known = {token: id for id, token in enumerate(tokens)}
+        made = [left for _, left, _ in merges]
+        pairs = [(left, right) for left in made for right in made if tokens[left] + tokens[right] in known]
+        merges = [*dict.fromkeys(merges + [(*pair, known[tokens[pair[0]] + tokens[pair[1]]]) for pair in pairs])]
+        rng.shuffle(merges)
+        vocabulary = make_vocabulary(tokens, merges, whole_pretokens=False)
+        pretokens = random_pretokens(rng, letters + b"x", rng.randint(1, 12))
+        pretokens[bytes(rng.choices(letters, k=200))] = 1  # the replay of a long one has a heap
+        counts = WordCounts.from_mapping(pretokens)
+        result = replay(vocabulary, counts)
+        rows, final = count_merges_by_rank(pretokens, merges)
+        assert rows_of(result) == rows, seed
+        assert {id: n for id, n in enumerate(result.final.tolist()) if n} == {id: n for id, n in final.items() if n}, (
+            seed
+        )
+        used = metrics.measure_usage(Tokenizer(vocabulary), counts).by_id
+        assert np.array_equal(result.final, used), seed
+        assert all(token.merged <= token.before for token in swallowed_tokens(vocabulary, result)), seed
+
+
 def test_slices_do_not_show(monkeypatch):
     rng = random.Random(5)
     tokens, events = random_events(rng, b"abc", 60, 0.2)
@@ -131,3 +182,13 @@ def test_cl100k_ends_where_tiktoken_does(shared, corpus_bytes, corpus):
     for pretoken, count in counts.items():
         np.add.at(expected, whole._encode_single_piece(pretoken), np.uint64(count))
     assert np.array_equal(replay(vocabulary, counts).final, expected)
+
+
+@pytest.mark.parametrize("name", ["gemma2", "yi", "llama2"])
+def test_merges_of_sentencepiece_end_where_the_encoder_does(shared, corpus_bytes, name):
+    """Their files list merges of a token before those that make it. Yi has tokens of a byte and of a character that are alike."""
+    tok = load(shared / "vocab" / f"{name}-tokenizer.json.zst")
+    counts = count_texts(tok, [corpus_bytes("code", 60_000).decode()]).counts
+    result, used = replay(tok.vocabulary, counts), metrics.measure_usage(tok, counts).by_id
+    swallowed = swallowed_tokens(tok.vocabulary, result)
+    assert len(swallowed) > 1000 and all(token.alone == used[token.id] for token in swallowed)

@@ -15,7 +15,7 @@ from tokenmill import AddedToken, Tokenizer, WordCounts, train_from_iterator
 from tokenmill.errors import UsageError
 from tokenmill.quality import charts, reporting
 from tokenmill.quality.judging import compare, inspect
-from tokenmill.quality.page import _explained
+from tokenmill.quality.page import SECTIONS, _explained
 
 HOSTILE = [
     b"<script>alert(1)</script>",
@@ -360,7 +360,7 @@ def test_exchanged_tokens_with_their_uses(tmp_path):
     assert {token.content for token in table.column("only in picky") if token} == of_picky - texts["plain"]
     for token, used in zip(table.column("only in picky"), table.column("used there"), strict=True):
         assert token is None or used == picky.encode(path.read_text()).count(token.id)
-    assert table.key.split("_")[0] in {key for *_, keys in report.sections for key in keys}
+    assert table.key.split("_")[0] in {key for *_, keys in SECTIONS for key in keys}
 
     removed = tokenmill.inspect(picky, text=path).table("removed")
     assert {token.id for token in removed.column("removed")} == set(picky.vocabulary.removed)

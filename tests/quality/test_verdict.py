@@ -217,6 +217,8 @@ def test_grades_follow_published_vocabularies_of_the_same_size():
     assert summary(published["cl100k_base"]).startswith("Good for English, code")
     assert "costly for Georgian" in summary(published["cl100k_base"])
     assert "weaker than others of its size for English and code" in summary(published["gemma-2"])
+    # The bytes alone cost about as much in each language with Latin letters: good for none.
+    assert "good for" not in summary(references.on_sample(Tokenizer(make_vocabulary(BYTES))))
 
 
 def test_a_vocabulary_without_some_characters_of_the_sample(tmp_path):

@@ -67,7 +67,7 @@ def test_the_code_of_the_course_is_that_of_the_module():
     root = Path(learn.__file__).parents[2]
     page = (root / "docs" / "explanation" / "training.md").read_text()
     blocks = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if block.startswith("def ")]
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     source = Path(learn.__file__).read_text()
     for block in blocks:
         assert block in source

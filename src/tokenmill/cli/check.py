@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import UsageError, plural
+from ..errors import plural
 from ..options import Argument, Option
 from ..quality.change_job import Convert, Extend, Prune
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
-from ..tokenizer.loading import load
 from ..tokenizer.opening import EncoderOpening
 from . import _commands as opt
 from ._console import console, progress_bar, report, say, say_events, verbosity
@@ -45,7 +44,7 @@ def check(
     from ..quality.checking import check as check_tokenizers
     from ..quality.checking import document_texts
 
-    first, other = _load(tokenizer, opening), _load(against, opening)
+    first, other = opening.load_each([tokenizer, against])
     encoder = encode_with_library(against, other.vocabulary) if library else None
     with progress_bar() as progress:
         texts = document_texts(sources, read)
@@ -67,14 +66,6 @@ def check(
 
 def agreement_rows(agreement: Agreement) -> dict[str, Any]:
     return {name: getattr(agreement, name) for name in ("proof", "texts", "bytes", "tokens", "refused")}
-
-
-def _load(path: str, opening: EncoderOpening) -> Tokenizer:
-    """Load `path`; the split pattern is for a file that does not hold one, and of the two at least one does not."""
-    try:
-        return load(path, download=opening.download, drop_unknown=opening.drop_unknown)
-    except UsageError:
-        return opening.load(path)
 
 
 def difference_json(difference: Difference | None) -> dict[str, Any] | None:

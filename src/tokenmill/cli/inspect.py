@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from ..errors import OptionName, UsageError, printable
+from ..formats.finding import files_read
 from ..jobs.work import Threads
 from ..options import Argument, Option
-from ..quality.judging import InspectionOptions
+from ..quality import judging
 from ..quality.names import given_name, tokenizer_name
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import EncoderOpening
@@ -29,7 +30,7 @@ FIRST = ("vocabulary", "text", "thresholds", "junk", "unreachable", "references"
 
 def inspect(
     opening: EncoderOpening,
-    options: InspectionOptions,
+    options: judging.InspectionOptions,
     forms: Forms,
     *,
     tokenizer: opt.Tokenizer,
@@ -42,9 +43,6 @@ def inspect(
 
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
-    from ..formats.finding import files_read
-    from ..quality.judging import inspect as inspect_tokenizer
-
     named, path = given_name(tokenizer)
     forms.check([*files_read(path), *(given_name(source)[1] for source in sources)])
     if everything and (forms.json or forms.markdown or forms.html is not None):
@@ -53,9 +51,7 @@ def inspect(
         )
     tok, name, text = opening.load(path), named or tokenizer_name(path), list(sources) or None
     with progress_bar() as progress:
-        report = inspect_tokenizer(
-            tok, text=text, name=name, options=options, num_threads=num_threads, progress=progress
-        )
+        report = judging.inspect(tok, text=text, name=name, options=options, num_threads=num_threads, progress=progress)
     forms.show(report, top, None if everything else FIRST)
 
 
@@ -66,9 +62,6 @@ def compare(
 
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
-    from ..formats.finding import files_read
-    from ..quality.judging import compare as compare_tokenizers
-
     given = [given_name(argument) for argument in tokenizers]
     read_too = itertools.chain(*(files_read(path) for _, path in given))
     forms.check([*read_too, *(given_name(source)[1] for source in on)])
@@ -77,7 +70,7 @@ def compare(
         names = [name or printable(path) for name, path in given]
     if len(set(names)) < len(names):
         raise UsageError("two tokenizers have the same name: name one of them, as NAME=TOKENIZER")
-    named = {name: opening.load(path) for name, (_, path) in zip(names, given, strict=True)}
+    named = dict(zip(names, opening.load_each([path for _, path in given]), strict=True))
     with progress_bar() as progress:
-        report = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)
+        report = judging.compare(named, list(on), read=read, num_threads=num_threads, progress=progress)
     forms.show(report)

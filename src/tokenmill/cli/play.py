@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ..errors import OptionName, UsageError, printable
+from ..errors import OptionName, printable
 from ..jobs.work import Overwrite
 from ..options import Argument, Option, refuse_given
 from ..tokenizer import Tokenizer
@@ -43,8 +43,8 @@ def play(
     """
     if export is not None:
         refuse_given(None, OptionName("export"), port=port, paths=paths)
-    if counts is not None and not tokenizers:
-        raise UsageError(OptionName("counts"), " is not used without a tokenizer: name one")
+    if not tokenizers:
+        refuse_given(opening, "a page without a tokenizer of yours", counts=counts)
     if export is not None:
         from ..formats.finding import files_read
         from ..jobs.outputs import refuse_source
@@ -54,8 +54,8 @@ def play(
     from ..quality.names import free_name, tokenizer_name
 
     shown: dict[str, Shown] = {}
-    for path in tokenizers:
-        name, tok = free_name(tokenizer_name(path), shown), opening.load(path)
+    for path, tok in zip(tokenizers, opening.load_each(tokenizers), strict=True):
+        name = free_name(tokenizer_name(path), shown)
         usage = None if counts is None else _usage(tok, counts)
         shown[name] = name, tok.vocabulary, usage, printable(Path(path).name)
     listed = list(shown.values()) or [starter()]

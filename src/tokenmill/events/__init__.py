@@ -15,7 +15,7 @@ __all__ = ["event_table"]
 
 
 def event_table(vocabulary: Vocabulary, events: np.ndarray | None = None) -> EventTable:
-    """The events of `vocabulary`, or `events` in their place, prepared for replay.
+    """The events of `vocabulary`, or `events` in their place, prepared for replay; merges without events apply by rank.
 
     Raises UsageError if a merge joins tokens into one of another length and some event is a removal.
     """
@@ -28,4 +28,4 @@ def event_table(vocabulary: Vocabulary, events: np.ndarray | None = None) -> Eve
         lengths = [0 if token is None else len(token) for token in vocabulary.tokens]
     else:  # a byte that is not part of a well-formed character counts as a character
         lengths = [0 if token is None else len(token.decode("utf-8", "surrogateescape")) for token in vocabulary.tokens]
-    return EventTable(rows, np.array(lengths, np.uint32))
+    return EventTable(rows, np.array(lengths, np.uint32), vocabulary.order != "events")

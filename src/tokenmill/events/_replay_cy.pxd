@@ -20,6 +20,7 @@ cdef struct Parts:
 
 
 cdef class EventTable:
+    cdef bint by_rank
     cdef Event* event
     cdef uint32_t n_events, n_ids
     cdef tm_pair_map pairs  # (left, right) -> the first event that merges them

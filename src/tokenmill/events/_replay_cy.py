@@ -36,13 +36,16 @@ class EventTable:
     """The events of a vocabulary, indexed for replay. Immutable; threads share it.
 
     events: those of a `Vocabulary`: rows (left, right, new) for a merge, (id, -1, -1) for a removal. lengths: the symbols
-    that each token spans.
+    that each token spans. by_rank: whether merges apply by rank: one that comes up after its turn is next.
 
     Raises UsageError for a merge whose lengths do not add up, where some event is a removal.
     """
 
-    def __cinit__(self, events: cython.const[int32_t][:, ::1], lengths: cython.const[uint32_t][::1]):
+    def __cinit__(
+        self, events: cython.const[int32_t][:, ::1], lengths: cython.const[uint32_t][::1], by_rank: cython.bint = False
+    ):
         i: cython.size_t
+        self.by_rank = by_rank
         self.n_events = cython.cast(uint32_t, events.shape[0])
         self.n_ids = cython.cast(uint32_t, lengths.shape[0])
         self.event = cython.cast(cython.pointer(Event), zeroed_array(self.n_events, cython.sizeof(Event)))
@@ -241,8 +244,9 @@ class EventTable:
                 for i in range(size):
                     ids[at + i] = self.part[parts.start + i]
                 n += size - 1
+            event = 0 if self.by_rank else event + 1
             for i in range(at - 1 if at > 0 else 0, at + size):
-                waits[i] = _next_event(self, ids[i], ids[i + 1] if i + 1 < n else NO_EVENT, event + 1)
+                waits[i] = _next_event(self, ids[i], ids[i + 1] if i + 1 < n else NO_EVENT, event)
 
     def replay_long(self, ids, n, memory, happened, weight):
         # With a heap of (event, place). A token is at the place of its first symbol, so its parts have places of their
@@ -273,10 +277,11 @@ class EventTable:
             if used + n + 2 > heap_room(n):
                 used = _without_stale(nodes, heap)
             # The token before, then the new ones, wait for later events.
+            event = 0 if self.by_rank else event + 1
             if nodes[place].prev != NOTHING:
-                used = _wait(self, nodes, heap, used, nodes[place].prev, event + 1)
+                used = _wait(self, nodes, heap, used, nodes[place].prev, event)
             while True:
-                used = _wait(self, nodes, heap, used, place, event + 1)
+                used = _wait(self, nodes, heap, used, place, event)
                 if place == last:
                     break
                 place = nodes[place].next

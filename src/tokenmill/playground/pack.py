@@ -26,7 +26,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ConversionError
+from ..formats.huggingface_sections import METASPACE_SPLIT
 from ..formats.rank_merges import merges_of_ranks
+from ..split.alphabet import NotRegular
+from ..split.compiler import compile_pattern
+from ..split.names import CHAINS, PATTERNS
+from ..split.spelling import to_oniguruma
 from ..vocabulary import NORMALIZERS, Vocabulary
 
 NOTHING = 0xFFFFFF
@@ -58,8 +63,6 @@ def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, s
     Raises ConversionError if the page's encoder cannot run it: a split pattern that is not regular, more than two million
     ids, or a normalizer other than Unicode's forms and the space mark of SentencePiece.
     """
-    from ..split.alphabet import NotRegular
-
     if refused := _refused(vocabulary):
         raise ConversionError(
             f"the playground cannot show {name}: the page's encoder does not have {refused}. "
@@ -116,11 +119,6 @@ def split_tables(vocabularies: Sequence[Vocabulary]) -> tuple[list[str], bytes]:
 
     With them, a page without a server can open tokenizer files.
     """
-    from ..formats.huggingface_sections import METASPACE_SPLIT
-    from ..split.alphabet import NotRegular
-    from ..split.names import CHAINS, PATTERNS
-    from ..split.spelling import to_oniguruma
-
     names = {name: [pattern] for name, pattern in PATTERNS.items()} | {name: [*chain] for name, chain in CHAINS.items()}
     patterns = [*itertools.chain(*names.values()), METASPACE_SPLIT, r"\p{N}+"]
     numbers: dict[str, int] = {}
@@ -172,8 +170,6 @@ def _literals(tokens: tuple[bytes | None, ...], rows: np.ndarray) -> list[int]:
 
 def _add_automaton(pattern: str, widths: list[int], sections: dict[str, bytes]) -> None:
     """Add the row width of the split pattern's automaton, and its tables; see split.compiler.Tables."""
-    from ..split.compiler import compile_pattern
-
     tables, number = compile_pattern(pattern), len(widths)
     sections |= {f"{part}_{number}": getattr(tables, part) for part in ("matches", "accepts")}
     sections |= {f"{part}_{number}": getattr(tables.alphabet, part) for part in ("ascii", "index", "pages")}

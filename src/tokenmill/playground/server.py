@@ -20,9 +20,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote
 
 from ..errors import ConversionError, TokenmillError, UsageError, printable
+from ..formats import read
 from ..quality.names import COMMON, tokenizer_name
 from ..split.patterns import PATTERNS
 from ..vocabulary import Vocabulary
@@ -66,8 +67,6 @@ def page_files() -> dict[str, bytes]:
 
 def starter() -> tuple[str, Vocabulary]:
     """The name and the vocabulary of the page without a tokenizer: 4,096 tokens of English, code and some other languages."""
-    from ..formats import read
-
     return STARTER.stem, read(STARTER, "cl100k")
 
 
@@ -130,19 +129,19 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60  # seconds without a byte
 
     def answer(self) -> None:
-        url = urlsplit(self.path)
-        query = {name: values[-1] for name, values in parse_qs(url.query).items()}
+        path, _, words = self.path.partition("?")
+        query = {name: values[-1] for name, values in parse_qs(words).items()}
         if problem := self.problem():
             self.refuse(problem, 403)
         elif self.headers.get("Upgrade") is not None:
             self.refuse("this server speaks HTTP/1.1 only", 400)
-        elif self.command not in ("GET", "HEAD", "POST") or (self.command == "POST") != (url.path in _POSTED):
+        elif self.command not in ("GET", "HEAD", "POST") or (self.command == "POST") != (path in _POSTED):
             self.refuse("no such file", 404 if self.command in ("GET", "HEAD") else 405)
         elif self.command == "POST":
-            self.open(url.path, query)
-        elif url.path in self.server.files:
-            self.reply(*self.server.files[url.path])
-        elif url.path == "/training" and self.server.live is not None:
+            self.open(path, query)
+        elif path in self.server.files:
+            self.reply(*self.server.files[path])
+        elif path == "/training" and self.server.live is not None:
             first = query.get("from", "0")
             state = self.server.live.state(int(first[:9]) if first.isdecimal() else 0)
             self.reply(_JSON, json.dumps(state).encode())
@@ -177,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
     def body(self, most: int) -> bytes:
         """The body of the request. UsageError if it is longer than `most` bytes, or does not say how long it is."""
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > most:
+        if not re.fullmatch("[0-9]{1,19}", length) or int(length) > most:
             raise UsageError(f"too large: at most {most >> 20} MiB can be opened here")
         body = self.rfile.read(int(length))
         self.has_body = False
@@ -257,10 +256,8 @@ def _unframe(body: bytes) -> list[tuple[str, bytes]]:
     if not 1 <= len(head) <= MOST_FILES or any(size < 0 for _, size in head):
         raise UsageError(f"a tokenizer is 1 to {MOST_FILES} files; the upload has {len(head)}")
     files, at = [], 4 + length
-    for (
-        path,
-        size,
-    ) in head:  # the last part of the path, plain characters only: the loaders recognise some files by name
+    for path, size in head:
+        # The last part of the path, plain characters only: the loaders recognise some files by name.
         name = re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", path)[-1])[-100:].lstrip(".")
         files.append((name or "file", body[at : at + size]))
         at += size
@@ -285,8 +282,6 @@ def _pack_files(files: list[tuple[str, bytes]], folder: str, split: str | None) 
 
 
 def _pack_path(path: Path, split: str | None, name: str, source: str) -> tuple[str, bytes]:
-    from ..formats import read
-
     return name, pack(name, read(path, split), None, source)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
 from .metrics import dot, ordinary_tokens, segment
-from .names import expect_tokenizers
 
 Encode = Callable[[bytes], list[int]]
 
@@ -93,20 +92,22 @@ def _compare(
     ids, before = segment(old, counts, progress)
     new_ids, after = segment(new, counts, progress)
     mapped = id_map[ids]
-    known = np.zeros(1 + max(int(new_ids.max(initial=0)), int(id_map.max(initial=0))), bool)
-    known[id_map[id_map >= 0]] = True
-    kept = _all(mapped >= 0, before) & _all(known[new_ids], after)
-    alike = before == after
-    same = np.repeat(alike, before)  # the ids of pretokens with as many tokens on both sides
-    equal = np.zeros(len(ids), bool)
-    equal[same] = mapped[same] == new_ids[np.repeat(alike, after)].astype(np.int64)
-    alike &= _all(equal, before)
+    kept = _all(mapped >= 0, before) & _all(np.isin(new_ids, id_map), after)
+    alike = _same(mapped, before, new_ids, after)
     for place in np.flatnonzero(kept & ~alike)[:1].tolist():
         text = counts.arena[int(counts.offsets[place]) : int(counts.offsets[place + 1])].tobytes()
         raise TokenmillError(
             f"the text {text!r} uses only tokens that stay, but is encoded differently: do not use the output"
         )
     return alike, before, after
+
+
+def _same(ids: np.ndarray, lengths: np.ndarray, other_ids: np.ndarray, other_lengths: np.ndarray) -> np.ndarray:
+    """For each pretoken, whether both sides give it the same ids. lengths: the number of its ids."""
+    same = lengths == other_lengths
+    equal, among = np.zeros(len(ids), bool), np.repeat(same, lengths)
+    equal[among] = ids[among] == other_ids[np.repeat(same, other_lengths)]
+    return same & _all(equal, lengths)
 
 
 def _all(holds: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -184,33 +185,23 @@ def export_loss(
     ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391,
                longest_differing=31, longest_tokens=12362)
     """
-    expect_tokenizers(tok)
     if tok.vocabulary.order != "events":
         return None
     counts = WordCounts.merge(EvaluationText(sample, num_threads, read).counts(tok, progress))
     present = present_by_rank(tok.vocabulary)
-    core, longest = Tokenizer(present)._core, longest_match(present)
-    if not tok.vocabulary.has_superwords:
-        return compare_on_counts(tok._core.encode_pretoken, core.encode_pretoken, longest, counts)
+    core, longest, superwords = Tokenizer(present)._core, longest_match(present), tok.vocabulary.has_superwords
 
     # What superwords join is counted as one pretoken here; the exports split it in their own way.
-    def longest_in_parts(text: bytes) -> list[int]:
-        ends = [0, *core.splitter.ends(text)]
-        return [id for start, end in pairwise(ends) for id in longest(text[start:end])]
+    def by_longest_match(text: bytes) -> list[int]:
+        ends = core.splitter.ends(text) if superwords else [len(text)]
+        return [id for start, end in pairwise([0, *ends]) for id in longest(text[start:end])]
 
-    return compare_on_counts(tok._core.encode_pretoken, core.encode_section, longest_in_parts, counts)
-
-
-def compare_on_counts(by_events: Encode, by_rank: Encode, longest: Encode, counts: WordCounts) -> ExportLoss:
-    """Encode the pretokens of `counts` in three ways. Each counts as often as it was seen."""
-    pretokens = tokens = 0
-    differing, others = [0, 0], [0, 0]
-    for pretoken, count in counts.items():
-        ids = by_events(pretoken)
-        pretokens += count
-        tokens += count * len(ids)
-        for n, other in enumerate((by_rank, longest)):
-            other_ids = other(pretoken)
-            differing[n] += count * (ids != other_ids)
-            others[n] += count * len(other_ids)
-    return ExportLoss(pretokens, differing[0], tokens, others[0], differing[1], others[1])
+    ids, lengths = segment(tok, counts, progress)
+    figures = []
+    for encode in (core.encode_section if superwords else core.encode_pretoken, by_longest_match):
+        found = [encode(pretoken) for pretoken, _ in counts.items()]
+        sizes = np.array([*map(len, found)], np.int64)
+        same = _same(ids, lengths, np.array([*chain(*found)], np.int64), sizes)
+        figures += [dot(~same, counts.counts), dot(sizes, counts.counts)]
+    differing, *others = figures
+    return ExportLoss(int(counts.counts.sum()), differing, dot(lengths, counts.counts), *others)

@@ -161,15 +161,15 @@ class Prune(Change):
 
     def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
         from .pruning import lasting_tokens, prune, shrink
-        from .reachability import unreachable_ids
+        from .reachability import reach_of_tokens
 
         text = self._text()
         if self.ids is not None:
             smaller = prune(tok, ids=read_ids(self.ids))
         elif self.unreachable:
             lasting = lasting_tokens(tok.vocabulary)  # raises before the text is counted
-            counts = None if text is None else text.together(tok, progress)
-            smaller = prune(tok, ids=unreachable_ids(tok, counts, progress) - lasting)
+            reach = reach_of_tokens(tok, None if text is None else text.usage(tok, progress), progress)
+            smaller = prune(tok, ids={id for id, of in reach.items() if of.reason} - lasting)
         elif self.ios is not None:
             smaller = prune(tok, ios=self.ios, counts=text, progress=progress)
         else:

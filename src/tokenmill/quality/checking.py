@@ -25,7 +25,6 @@ from ..sources.documents import refuse_text
 from ..sources.find import OnSkip, Source, find_sources, report_skips
 from ..vocabulary import Vocabulary
 from .evaluation_text import text_blocks
-from .names import expect_tokenizers
 
 if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
@@ -146,7 +145,6 @@ def check(
     >>> check(load("cl100k_base"), load("cl100k-as-huggingface/")).difference is None
     True
     """
-    expect_tokenizers(tokenizer, other)
     if fuzz < 0:
         raise UsageError(f"fuzz is {fuzz!r}; give the number of texts to generate, 0 or more")
     if isinstance(texts, str):

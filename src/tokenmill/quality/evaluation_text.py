@@ -28,7 +28,7 @@ from ..errors import UsageError, printable
 from ..jobs.progress import Meter, Progress
 from ..sources.blocks import Block, ReadOptions
 from ..sources.documents import Place, blocks_of, documents_of, refuse_text
-from ..sources.find import can_read_again, find_sources, report_skips
+from ..sources.find import can_read_again, find_sources, report_skips, shown
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
@@ -175,9 +175,19 @@ class EvaluationText:
         meter = Meter(progress and partial(progress, "count"), sizes)
         return [self._counts(name, tok, progress and meter.part(i), apart) for i, name in enumerate(self.names)]
 
+    def refuse_pipes(self, tokenizers: Iterable[Tokenizer]) -> None:
+        """Raise UsageError for a pipe, which can be read only once, where the tokenizers need several passes over the text."""
+        passes = {_way(tok, apart) for tok in tokenizers for apart in (False, True)}
+        for source in self.sources.values():
+            if len(passes) > 1 and isinstance(source, list) and not all(map(can_read_again, source)):
+                raise UsageError(
+                    f"{', '.join(map(shown, source))} can be read only once, and this needs {len(passes)} passes over the "
+                    "text. Save it to a file, and give that"
+                )
+
     def _counts(self, name: str, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> CountedText:
-        source, vocabulary = self.sources[name], tok.vocabulary
-        joins = None if apart else vocabulary.joined_bytes()
+        source, way = self.sources[name], _way(tok, apart)
+        patterns, joins, changes, searched = way
         if isinstance(source, WordCounts):
             require_same_split(tok, source)
             if joins is not None:
@@ -185,11 +195,8 @@ class EvaluationText:
                     f"{name} contains word counts, which do not record where the superwords of {tok.name} are; give the text"
                 )
             return CountedText(source)
-        searched = tuple(token for token in vocabulary.added_tokens if not token.special)
-        changes = (*vocabulary.normalization, tok._core.cutter)
-        key = (name, vocabulary.split_patterns, joins, *changes, searched)
-        if key not in self._counted:
-            splitter = Splitter(*vocabulary.split_patterns, special_tokens=self.special_tokens, joins=joins)
+        if (key := (name, *way)) not in self._counted:
+            splitter = Splitter(*patterns, special_tokens=self.special_tokens, joins=joins)
             if any(changes) or searched:
                 read_on = (lambda done: progress("count", done, None)) if progress else None
                 counted = count_texts(tok, self.texts(name, read_on), splitter, self.num_threads)
@@ -253,6 +260,16 @@ class EvaluationText:
                 words[name] += words_in(data, ends)
                 sample.add(data, ends)
         return words, sample
+
+
+def _way(tok: Tokenizer, apart: bool) -> tuple[Any, ...]:
+    """What decides how text is counted for a tokenizer; the same for tokenizers that share the counts."""
+    vocabulary = tok.vocabulary
+    if vocabulary.library is not None:
+        return (id(tok),)  # it reads whole texts
+    searched = tuple(token for token in vocabulary.added_tokens if not token.special)
+    joins = None if apart else vocabulary.joined_bytes()
+    return vocabulary.split_patterns, joins, (*vocabulary.normalization, tok._core.cutter), searched
 
 
 def count_texts(

@@ -41,7 +41,6 @@ from ..vocabulary.surgery import renumber, with_removals
 from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
 from .metrics import Usage, measure_usage, one_pretoken, ordinary_tokens, ratio, segment
-from .names import expect_tokenizers
 from .pruning import Changed, in_event_order, lasting_tokens
 from .replay import ENOUGH, events_of, parts_by_token
 from .tables import Column, Table
@@ -72,7 +71,6 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     >>> larger.n_vocab, larger.decode([300]) == tok.decode([300])
     (40000, True)
     """
-    expect_tokenizers(tok)
     if tok.vocabulary.has_superwords:
         raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be extended")
     if given.refine is not None and tok.vocabulary.order != "events":
@@ -111,7 +109,6 @@ def replace(
     >>> better.tok.decode([310]) == tok.decode([310]), better.new_rows[99_871]
     (True, [1677, 2849])
     """
-    expect_tokenizers(tok)
     if tok.vocabulary.alphabet != "bytes":
         raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
     lasting_tokens(tok.vocabulary)  # raises for what cannot lose tokens

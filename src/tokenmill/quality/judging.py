@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from math import log2
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ from .charts import Axis, Chart, Series, charts_of
 from .evaluation_text import EvaluationText, Judgement, Judgements, Text, bootstrap, differences_table, judge
 from .extending import worth_table
 from .metrics import Measure, languages_table, ordinary_tokens, ratio
-from .names import expect_tokenizers, free_name, tokenizer_name
+from .names import free_name, tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, Samples, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
@@ -91,7 +92,6 @@ def inspect(
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51, 14]
     """
-    expect_tokenizers(tok)
     if not isinstance(options, InspectionOptions):
         raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
     name = name or tokenizer_name(tok.name)
@@ -103,12 +103,13 @@ def inspect(
         judged = usage = None
         lead = "Judged without a text, from the vocabulary alone."
         if domains is not None:
+            domains.refuse_pipes([tok])
             judged = judge(tok, domains, show)
             usage = judged.usage
             sizes = f"{plural(usage.bytes, 'byte')}, {plural(usage.tokens, 'token')}"
             lead = f"Judged on {', '.join(domains.names)}: {sizes}."
             tables += [metrics.text_table(judged), metrics.domains_table(judged)]
-            tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
+            tables += [languages_table({name: judged})] if len(judged.usages) > 1 and domains.named else []
             tables.append(judged.scripts)
             if judged.swallowed is not None:
                 tables.append(thresholds_table(judged.swallowed, judged.size, options.thresholds))
@@ -121,18 +122,21 @@ def inspect(
             tables.append(worth_table(tok, usage))
         if tok.vocabulary.removed:
             tables.append(token_lists.removed_table(tok, usage))
-        if usage is not None:
+        if judged is not None and usage is not None:
             tables += [token_lists.unused_table(tok, usage), token_lists.rare_table(tok, usage, options.rare_below)]
-            tables += [most_used_table(name, tok, usage)] if superwords_of(tok) else []
+            tables += [most_used_table(name, judged)] if superwords_of(tok) else []
         tables.append(token_lists.longest_table(tok, usage))
-        about = {"tokenizer": name, "fingerprint": tok.vocabulary.fingerprint()}
         inspection = Inspection(
             tok=tok,
             name=name,
             judgement=judged,
             title=f"Inspection of {name}",
             lead=lead,
-            about={**about, "domains": domains.names if domains else []},
+            about={
+                "tokenizer": name,
+                "fingerprint": tok.vocabulary.fingerprint(),
+                "domains": domains.names if domains else [],
+            },
             tables=tables,
             summary=summary(figures),
             findings=verdict(Subject(tok, figures, domains), judged, unreachable),
@@ -171,14 +175,13 @@ def compare(
     >>> comparison.table("compression").column("bytes per token")
     [4.41, 4.05]
     """
-    given = [tokenizers] if isinstance(tokenizers, str) else tokenizers
-    expect_tokenizers(*(given.values() if isinstance(given, Mapping) else given))
     named = dict(tokenizers) if isinstance(tokenizers, Mapping) else {}
     for tok in () if isinstance(tokenizers, Mapping) else tokenizers:
         named[free_name(tokenizer_name(tok.name), named)] = tok
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = _domains(text, num_threads, read)
+    domains.refuse_pipes(named.values())
     with gc_paused(), drawn(progress) as show:
         judged, figures = {}, {}
         for number, (name, tok) in enumerate(named.items()):
@@ -230,7 +233,6 @@ def report(
 
 
 def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], named: bool) -> list[Table]:
-    toks = {name: of.tok for name, of in judged.items()}
     total = next(iter(judged.values())).usage.tokens
     shorter = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
     compression = (
@@ -251,15 +253,13 @@ def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], n
         metrics.RENYI,
     )
     composed = "Composition of the vocabularies"
-    together = {name: of.usage for name, of in judged.items()}
-    usages = {name: of.usages for name, of in judged.items()}
     fertility = {name: of.fertility() for name, of in judged.items()}
     density = {name: of.density() for name, of in judged.items()}
     alike = token_lists.with_words_as_pretokens(judged)
     scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in alike.items()}
     note = token_lists.LEFT_OUT if len(alike) < len(judged) else ""
     base, *others = judged
-    spanning = [name for name, tok in toks.items() if superwords_of(tok)]
+    spanning = {name: of for name, of in judged.items() if superwords_of(of.tok)}
     by_script = "Bytes per token, by script of the pretoken's first letter"
     return [
         metrics.measured_table("compression", "Compression", judged, compression),
@@ -267,12 +267,12 @@ def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], n
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
         _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
-        *([languages_table(usages)] if len(usages[base]) > 1 and named else []),
+        *([languages_table(judged)] if len(judged[base].usages) > 1 and named else []),
         _side_by_side("scripts", by_script, "script", scripts, "max", note),
-        _overlap(toks),
-        *(token_lists.exchanged_table(base, other, toks, together) for other in others),
+        _overlap(judged),
+        *(token_lists.exchanged_table(base, other, judged) for other in others),
         *([token_lists.superwords_table(judged)] if spanning else []),
-        *(most_used_table(name, toks[name], together[name]) for name in spanning),
+        *(most_used_table(name, of) for name, of in spanning.items()),
     ]
 
 
@@ -302,18 +302,18 @@ def _tile(table: Table, heading: str, tokenizers: int) -> Tile:
 def _side_by_side(
     key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]], best: Best, note: str = ""
 ) -> Table:
-    """A column for each name in `figures`, and a row for each of the first one's figures."""
-    rows = [(row, *(of.get(row) for of in figures.values())) for row in next(iter(figures.values()))]
-    columns = (Column(first), *(Column(name, "number", digits=3, json_key=name) for name in figures))
-    return Table(key, title, columns, rows, note, best_in_rows=best)
+    """A column for each name in `figures`, and a row for each figure that one of them has."""
+    rows = [(row, *(of.get(row) for of in figures.values())) for row in dict.fromkeys(chain(*figures.values()))]
+    columns = (Column(name, "number", digits=3, json_key=free_name(name, [first])) for name in figures)
+    return Table(key, title, (Column(first), *columns), rows, note, best_in_rows=best)
 
 
-def _overlap(named: Mapping[str, Tokenizer]) -> Table:
-    tokens = {name: set(ordinary_tokens(tok.vocabulary).values()) for name, tok in named.items()}
+def _overlap(judged: Judgements) -> Table:
+    tokens = {name: set(ordinary_tokens(of.tok.vocabulary).values()) for name, of in judged.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
     columns = (
         Column("tokens of"),
-        *(Column(f"in {name}", "share", digits=1, json_key=f"in_{name}_share") for name in named),
+        *(Column(f"in {name}", "share", digits=1, json_key=f"in_{name}_share") for name in judged),
     )
     note = "The share of the row's tokens that the column's vocabulary also has."
     return Table("overlap", "Tokens in common", columns, rows, note)

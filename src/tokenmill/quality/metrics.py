@@ -17,7 +17,7 @@ Gini coefficient                      of the token costs c of n languages, in as
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -371,13 +371,13 @@ def gini(costs: Iterable[float]) -> float | None:
     return (n + 1 - 2 * weighted / total) / n
 
 
-def languages_table(judged: Mapping[str, Mapping[str, Usage]]) -> Table:
-    """A row for each tokenizer: how unequal its domains are, and which costs most. judged: usage by tokenizer and domain."""
+def languages_table(judged: Judgements) -> Table:
+    """A row for each tokenizer: how unequal its domains are, and which costs most."""
     rows = []
-    for name, usages in judged.items():
-        density = {domain: usage.tokens / usage.bytes for domain, usage in usages.items() if usage.bytes}
+    for name, of in judged.items():
+        density = {domain: usage.tokens / usage.bytes for domain, usage in of.usages.items() if usage.bytes}
         dearest = max(density, key=density.__getitem__, default=None)
-        of_tokens = gini(usage.tokens for usage in usages.values() if usage.tokens)
+        of_tokens = gini(usage.tokens for usage in of.usages.values() if usage.tokens)
         most = None if dearest is None else ratio(1, density[dearest])
         rows.append((name, of_tokens, gini(density.values()), dearest, most))
     columns = (

@@ -9,9 +9,8 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from ..errors import UsageError, printable
+from ..errors import printable
 from ..sources.packed import COMPRESSIONS
-from ..tokenizer.tokenizer import Tokenizer
 
 # A source with the name of its language, or a tokenizer with its own: "de=corpus/german.txt".
 NAMED = re.compile(r"([^\W\d_][\w.-]*)=(.+)", re.DOTALL)
@@ -62,10 +61,3 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 def _without_compression(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
-
-
-def expect_tokenizers(*values: object) -> None:
-    """UsageError for a value that is not a Tokenizer, such as a path."""
-    for value in values:
-        if not isinstance(value, Tokenizer):
-            raise UsageError(f"expected a Tokenizer, not {value!r}; use tokenmill.load for a file or a name")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from itertools import groupby
@@ -27,6 +28,31 @@ LONG = 20  # a table with more rows scrolls and can be searched
 SHORT = 20  # characters; a name up to this is never wrapped
 LABEL = 26  # characters; a label beside a value up to this is wrapped only on narrow screens
 MOST_SERIES = 4  # lines that can be distinguished in one chart
+
+# The parts of a page: a heading, an introduction, and the keys of the tables; those without tables are not shown. "superwords" also
+# names "superwords_gpt2" and the like.
+SECTIONS: Sequence[tuple[str, str, Sequence[str]]] = (
+    ("Overview", "", ("vocabulary", "text")),
+    ("Side by side", "", ("compression", "differences", "vocabularies")),
+    ("Compared with others", "", ("references",)),
+    ("By source and script", "", ("domain_bytes", "domain_fertility", "domains", "languages", "scripts")),
+    (
+        "Junk",
+        "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
+        ("thresholds", "junk"),
+    ),
+    (
+        "Tokens that cannot be reached, or only in part",
+        "These follow from the vocabulary and its split pattern, without a text.",
+        ("unreachable", "partial"),
+    ),
+    ("Unused and rare tokens", "", ("unused", "rare", "worth_replacing")),
+    ("The vocabularies", "", ("overlap", "exchanged")),
+    ("Superwords", "", ("superwords",)),
+    ("Training", "", ("removed",)),
+    ("Tokens worth a look", "", ("longest",)),
+    ("Sizes", "", ("sizes",)),
+)
 
 # Terms that a reader may not know; the page explains them where they first occur in a heading or a finding, and at its end.
 GLOSSARY = {
@@ -56,7 +82,7 @@ def render(report: Report, top: int | None) -> str:
     tables = [table.head(top) for table in report.tables]
     charts = f'<div class="charts">{"".join(map(_chart, report.charts))}</div>' if report.charts else ""
     sections = [("Verdict", _verdict(report)), ("Charts", charts)]
-    for heading, lead, keys in report.sections:
+    for heading, lead, keys in SECTIONS:
         if shown := [table for key in keys for table in tables if table.key == key or table.key.startswith(f"{key}_")]:
             sections.append((heading, (f"<p>{_explained(lead)}</p>" if lead else "") + _tables(shown)))
     sections.append(("Provenance", _tables(report.provenance.tables())))
@@ -68,9 +94,8 @@ def render(report: Report, top: int | None) -> str:
             f'<section id="s{number}" aria-labelledby="h{number}"><h2 id="h{number}">{escape(heading)}</h2>{content}</section>'
         )
     script, made = asset("report.js"), report.provenance
-    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(asset("report.html")).substitute(
-        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'",
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed(script)}; base-uri 'none'; form-action 'none'",
         title=escape(report.title),
         style=asset("report.css"),
         heading=" ".join(f"<span>{_breakable(word)}</span>" for word in report.title.split(" ")),
@@ -82,6 +107,11 @@ def render(report: Report, top: int | None) -> str:
         date=escape(made.date),
         script=script,
     )
+
+
+def allowed(text: str) -> str:
+    """The source by which a policy allows an inline script or style sheet: its hash."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _terms(content: str) -> str:

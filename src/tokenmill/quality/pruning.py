@@ -40,7 +40,6 @@ from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import all_ids, renumber, with_removals
 from .evaluation_text import EvaluationText, Text
 from .metrics import one_pretoken, ordinary_tokens, texts_of_tokens
-from .names import expect_tokenizers
 from .replay import Replay, alphabet_of, events_of, parts_by_token
 from .replay import replay as replay_events
 
@@ -94,7 +93,6 @@ def prune(
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (31640, 291)
     """
-    expect_tokenizers(tok)
     if (ids is None) == (ios is None) or (ios is None) != (counts is None):
         raise UsageError("give either ids, or ios with counts, to say which tokens to remove")
     if ids is None:
@@ -141,7 +139,6 @@ def shrink(
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (24117, 281)
     """
-    expect_tokenizers(tok)
     if min_uses < 1:
         raise UsageError(f"min_uses is {min_uses!r}; give a number of uses, 1 or more")
     if text is None and not scripts:

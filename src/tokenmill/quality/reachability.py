@@ -20,18 +20,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..counting import WordCounts
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
 from ..tokenizer.core import CONTINUATION
 from ..tokenizer.normalization import normalizer_of
-from .metrics import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
+from .metrics import Usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 from .tables import Column, Table, Token
 
-# Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
-NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
+# Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark, the ends of
+# contractions.
+NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301", "re", "S")
 FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
 EACH_END = 256  # characters tried at each end of a token with two partial characters
@@ -80,12 +80,6 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
         if progress is not None:
             progress("reachable tokens", done, len(missing))
     return {id: reach[id] for id in tokens}
-
-
-def unreachable_ids(tok: Tokenizer, counts: WordCounts | None = None, progress: Progress | None = None) -> set[int]:
-    """The ordinary tokens that no text produces, as far as was tried. Those that a text uses are reachable."""
-    usage = None if counts is None else measure_usage(tok, counts)
-    return {id for id, reach in reach_of_tokens(tok, usage, progress).items() if reach.reason}
 
 
 def _alone(tok: Tokenizer, texts: dict[int, str]) -> set[int]:

@@ -10,6 +10,9 @@ Definitions (Chizhov, Arnett, Korotkova, Yamshchikov 2024, "BPE Gets Picky", arX
 An IoS near 1 means that x1 hardly occurs except inside x3: it takes a slot of the vocabulary and is rarely used. The
 kernel counts how often each event happens. All frequencies follow from these counts, since only events change them.
 
+A plain vocabulary merges by rank, as its encoder does. In some, such as Yi's and Gemma's, a merge takes tokens that are made
+after its turn. There f counts all of the token but what earlier merges take; elsewhere that is the same.
+
 Junk is found by a threshold on the IoS.
 """
 
@@ -72,7 +75,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
         table.tally(symbols, ends, weights, happened, final)
         if progress is not None:
             progress("replay", rows.stop, len(counts))
-    left, right = _frequencies(events, table, happened, start)
+    left, right = _frequencies(events, table if vocabulary.order == "events" else None, happened, start)
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
 
 
@@ -119,7 +122,10 @@ def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
     in_bytes = vocabulary.alphabet == "bytes"
     unknown = len(vocabulary.tokens) if in_bytes or vocabulary.unknown is None else vocabulary.unknown
     ids = np.full(256 if in_bytes else 0x110000, unknown, np.uint32)
-    for id, token in enumerate(vocabulary.tokens):
+    for_bytes = {*vocabulary.byte_tokens}
+    # A character's own token comes after that of a byte.
+    for id in sorted(range(len(vocabulary.tokens)), key=lambda id: id not in for_bytes):
+        token = vocabulary.tokens[id]
         if token and len(token) <= 4:
             symbol = token if in_bytes else token.decode("utf-8", "surrogateescape")
             if len(symbol) == 1:
@@ -127,8 +133,14 @@ def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
     return ids
 
 
-def _frequencies(events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """f of both tokens of each event that happened before it (2, n), from f at the start and how often each event happened."""
+def _frequencies(events: np.ndarray, table: EventTable | None, happened: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """f of both tokens of each event that happened before it (2, n), from f at the start and how often each event happened.
+
+    table: None where merges apply by rank.
+    """
+    if table is None:
+        start = start.copy()
+        np.add.at(start, events[:, 2], happened)
     now, before = start.tolist(), np.zeros((2, len(events)), np.uint64)
     places = np.flatnonzero(happened)
     rows = zip(places.tolist(), events[places].tolist(), happened[places].tolist(), strict=True)
@@ -137,10 +149,11 @@ def _frequencies(events: np.ndarray, table: EventTable, happened: np.ndarray, st
         now[a] -= times
         if b >= 0:
             now[b] -= times
-            now[new] += times
-        else:
-            for part in table.parts_of(place):  # which the removal sets free
-                now[part] += times
+        if table is None:
+            continue
+        # What the event makes; for a removal, the parts that it sets free.
+        for part in (new,) if b >= 0 else table.parts_of(place):
+            now[part] += times
     return before
 
 

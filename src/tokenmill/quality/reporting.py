@@ -26,30 +26,7 @@ LARGEST_PAGE = 1_000_000  # bytes
 
 Level = Literal["act", "look", "good", "ungraded"]
 Tile = tuple[str, list[tuple[str, str, bool]]]
-Section = tuple[str, str, Sequence[str]]
 Item = TypeVar("Item", Table, Chart)
-SECTIONS: Sequence[Section] = (  # of reports on one tokenizer and on several; those without tables are not shown
-    ("Overview", "", ("vocabulary", "text")),
-    ("Side by side", "", ("compression", "differences", "vocabularies")),
-    ("Compared with others", "", ("references",)),
-    ("By source and script", "", ("domain_bytes", "domain_fertility", "domains", "languages", "scripts")),
-    (
-        "Junk",
-        "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
-        ("thresholds", "junk"),
-    ),
-    (
-        "Tokens that cannot be reached, or only in part",
-        "These follow from the vocabulary and its split pattern, without a text.",
-        ("unreachable", "partial"),
-    ),
-    ("Unused and rare tokens", "", ("unused", "rare", "worth_replacing")),
-    ("The vocabularies", "", ("overlap", "exchanged")),
-    ("Superwords", "", ("superwords",)),
-    ("Training", "", ("removed",)),
-    ("Tokens worth a look", "", ("longest",)),
-    ("Sizes", "", ("sizes",)),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +124,12 @@ class Report:
     title, lead: the heading of the page, and the line under it. about: the fields of the JSON before the tables.
     summary: the verdict in one sentence.
     tiles: the figures at the top of the page: a label, and for each tokenizer its name, its figure, and whether it is the best.
-    sections: the parts of the page: a heading, an introduction, and the keys of the tables. "superwords" also names
-        "superwords_gpt2" and the like.
     """
 
     title: str
     lead: str
     about: dict[str, object]
     tables: list[Table]
-    sections: Sequence[Section] = SECTIONS
     tiles: Sequence[Tile] = ()
     summary: str = ""
     findings: list[Finding] = field(default_factory=list)

@@ -5,14 +5,13 @@ A superword is a token of two words or more, a word being a run of characters ot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from itertools import chain, repeat, zip_longest
 
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
-from .evaluation_text import Judgements
+from .evaluation_text import Judgement, Judgements
 from .metrics import Usage, ordinary_tokens, ratio, texts_of_tokens, token_cells
 from .tables import Cell, Column, Table, Token
 
@@ -54,13 +53,13 @@ def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
     return Table("removed", "Tokens removed, and what came instead", columns, rows, note, listing=True)
 
 
-def exchanged_table(base: str, other: str, toks: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Table:
+def exchanged_table(base: str, other: str, judged: Judgements) -> Table:
     """The tokens that only one of two vocabularies has, each side by its uses, the most used first."""
-    contents = {name: {token.content for token in token_cells(toks[name].vocabulary)} for name in (base, other)}
+    cells = {name: token_cells(judged[name].tok.vocabulary) for name in (base, other)}
     sides = []
     for own, theirs in ((base, other), (other, base)):
-        uses = usages[own].by_id
-        only = [(t, int(uses[t.id])) for t in token_cells(toks[own].vocabulary) if t.content not in contents[theirs]]
+        uses, known = judged[own].usage.by_id, {token.content for token in cells[theirs]}
+        only = [(token, int(uses[token.id])) for token in cells[own] if token.content not in known]
         sides.append(sorted(only, key=lambda row: (-row[1], row[0].id)))
     rows = [(*left, *right) for left, right in zip_longest(*sides, fillvalue=(None, None))]
     columns = (
@@ -169,12 +168,11 @@ def superwords_table(judged: Judgements) -> Table:
     return Table("superwords", "Tokens that span words", columns, rows, note)
 
 
-def most_used_table(name: str, tok: Tokenizer, usage: Usage) -> Table:
+def most_used_table(name: str, judged: Judgement) -> Table:
     """The superwords that the text uses most. name: of the tokenizer."""
-    rows = []
-    for token in superwords_of(tok):
-        used = int(usage.by_id[token.id])
-        if used:
+    rows, usage = [], judged.usage
+    for token in superwords_of(judged.tok):
+        if used := int(usage.by_id[token.id]):
             rows.append((token, words_in(token), end_of(token), used, ratio(used, usage.tokens)))
     rows.sort(key=lambda row: (-row[3], row[0].id))
     columns = (

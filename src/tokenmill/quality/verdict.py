@@ -190,7 +190,8 @@ def summary(figures: Figures) -> str:
             (good if own >= CLOSE * sorted(theirs)[len(theirs) // 2] else weak).append(name)
     premiums = sorted(figures.premiums.items(), key=lambda item: -item[1])
     dear = [name for name, times in premiums if times >= DEAR]
-    good += [name for name, times in reversed(premiums) if 1 < times <= CHEAP][:MOST_NAMED]
+    if figures.peers():  # a vocabulary of the bytes alone treats most languages alike, all badly
+        good += [name for name, times in reversed(premiums) if 1 < times <= CHEAP][:MOST_NAMED]
     lacking = [name for name, tokens in figures.tokens.items() if tokens is None]
     clauses = [] if figures.peers() else ["too far from the sizes of published vocabularies to be graded"]
     clauses += [f"good for {listed(good)}"] if good else []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from ..errors import UsageError
 from ..options import Option, Options
 from .loading import load
 from .tokenizer import Tokenizer
@@ -24,6 +26,19 @@ class Opening(Options):
         if isinstance(tokenizer, Tokenizer):
             return tokenizer
         return load(tokenizer, **vars(self))
+
+    def load_each(self, tokenizers: Sequence[str]) -> list[Tokenizer]:
+        """Load several tokenizers. The split pattern is for those whose files do not have one; UsageError if none needs it."""
+        loaded, needed = [], self.split is None
+        for tokenizer in tokenizers:
+            try:
+                loaded.append(replace(self, split=None).load(tokenizer))
+            except UsageError:
+                loaded.append(self.load(tokenizer))
+                needed = True
+        if not needed:
+            self.load(tokenizers[0])
+        return loaded
 
 
 @dataclass(frozen=True)
