@@ -157,6 +157,42 @@ def test_all_methods_give_what_tokenizers_does(pair):
             assert tok.encode_with_offsets(text, allowed_special="all").characters.tolist() == offsets, text
 
 
+UNKNOWN_TEXTS = ("ab", "<unk>", "a<unk>b", "<unk>é", "éé<unk> é a", "<unk><unk>", "éa漢", "caé aaç", "ba<unk")
+
+
+@pytest.mark.parametrize("unknown", ["<unk>", "a"])
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("pattern", ["[a-z<>]+", "[^ ]+", None])
+def test_the_offsets_of_unknown_characters_whose_text_spells_the_unknown_token(tmp_path, unknown, fused, pattern):
+    regex = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    for whole in (False, True):
+        file = document(["<unk>", "b", "a"], decoder=FUSE, pre_tokenizer=regex if pattern else None, unk_token=unknown,
+                        fuse_unk=fused, ignore_merges=whole)  # fmt: skip
+        (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+        tok, theirs = tokenmill.load(tmp_path / "tokenizer.json"), tokenizers.Tokenizer.from_str(json.dumps(file))
+        assert tok.vocabulary.library is None
+        for text in UNKNOWN_TEXTS:
+            found, expected = tok.encode_with_offsets(text), theirs.encode(text)
+            assert found.ids == expected.ids and [*map(tuple, found.characters.tolist())] == expected.offsets, text
+
+
+@pytest.mark.parametrize("fused, spans", [(False, [[0, 0], [0, 1], [1, 2], [2, 3]]), (True, [[0, 0], [0, 1], [1, 3]])])
+def test_a_space_before_the_text_without_a_token_has_an_empty_span(tmp_path, fused, spans):
+    file = document(["<unk>", "a", "b"], added=[(0, "<unk>", "special")], pre_tokenizer=metaspace("always"),
+                    decoder=decoder(MARK), unk_token="<unk>", fuse_unk=fused)  # fmt: skip
+    (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+    found = tokenmill.load(tmp_path / "tokenizer.json").encode_with_offsets("aéé")
+    assert found.ids == [0, 1, 0, 0][: len(spans)] and found.characters.tolist() == spans
+
+
+def test_an_empty_entry_is_decoded_to_nothing_by_the_library_too(tmp_path):
+    file = document(["a", "b", ""], pre_tokenizer={"type": "WhitespaceSplit"}, decoder=FUSE, unk_token="a")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+    tok, theirs = tokenmill.load(tmp_path / "tokenizer.json"), tokenizers.Tokenizer.from_str(json.dumps(file))
+    assert tok.vocabulary.library and tok.decode([1, 2, 0]) == theirs.decode([1, 2, 0]) == "ba"
+    assert tok.get_vocab() == theirs.get_vocab() and tok.n_vocab == 3
+
+
 def test_a_saved_decoder_makes_no_bytes_of_names(tmp_path):
     file = document(["<unk>", " ", MARK, "a"], added=[(4, "<0x41>")], pre_tokenizer=metaspace("always"), unk_token="<unk>",
                     decoder=metaspace("never"))  # fmt: skip

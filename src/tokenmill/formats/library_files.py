@@ -99,6 +99,7 @@ def _vocabulary(
         added_tokens=tuple(added),
         whole_pretokens=False,
         alphabet="characters",
+        decode_only=tuple((id, b"") for id, token in enumerate(tokens) if token == b"" and id not in ids),
         notes=tuple(notes),
     )
 
@@ -125,4 +126,4 @@ def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | N
         return stem.replace(mark or " ", " ").encode()
 
     named = zip(texts, stems, ends, strict=True)
-    return [(bytes_of(stem or "") + end.encode() or text.encode()) if text else None for text, stem, end in named]
+    return [None if text is None else bytes_of(stem or "") + end.encode() or text.encode() for text, stem, end in named]

@@ -164,13 +164,20 @@ class Core:
         before, after = self.vocabulary.template.of_tokens(self.ids_by_spelling).affixes
         return [self.ids_by_spelling[token] for token in before], [self.ids_by_spelling[token] for token in after]
 
+    @property
+    def encoding(self) -> str:
+        """The encoding in which a character is what merges begin with."""
+        return "latin-1" if self.vocabulary.alphabet == "bytes" else "utf-8"
+
     @lazy
-    def unknown_runs(self) -> re.Pattern[str]:
-        """Matches characters that have no token."""
-        apart = {*self.vocabulary.byte_tokens}
-        tokens = (token for id, token in enumerate(self.vocabulary.tokens) if token and id not in apart)
-        known = [text for token in tokens if len(text := token.decode(errors="ignore")) == 1]
-        return re.compile(f"[^{''.join(map(re.escape, known))}]+" if known else "(?s:.)+")
+    def unknown_texts(self) -> re.Pattern[str]:
+        """Matches what an unknown id stands for: a character without a token, or a run of them; or its own token of one character."""
+        vocabulary, apart = self.vocabulary, {*self.vocabulary.byte_tokens}
+        ids = {t.decode(self.encoding, "ignore"): id for id, t in enumerate(vocabulary.tokens) if t and id not in apart}
+        known = {re.escape(text): id for text, id in ids.items() if len(text) == 1}
+        own = [text for text, id in known.items() if id == vocabulary.unknown]
+        others = f"[^{''.join(known)}]" if known else "(?s:.)"
+        return re.compile("|".join([*own, others + "+" * vocabulary.fuse_unknown]))
 
     @lazy
     def ordered_tokens(self) -> list[tuple[bytes, int]]:

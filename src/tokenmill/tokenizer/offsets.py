@@ -72,14 +72,13 @@ def encode_spans(
         return cast("LibraryCore", core).encode_spans(data, plan, normalized)
     ids, rows, changes = encode_parts(core, data, plan, limit)
     vocabulary = core.vocabulary
-    unknown, token = -1, b""
-    if vocabulary.unknown is not None:
-        unknown, token = vocabulary.unknown, vocabulary.token_bytes(vocabulary.unknown) or b""
-    by_character = vocabulary.alphabet == "characters"
-    occurs = vocabulary.fuse_unknown and unknown.to_bytes(4, sys.byteorder, signed=True) in bytes(ids)
+    unknown, several = vocabulary.unknown, vocabulary.fuse_unknown or vocabulary.whole_pretokens
+    occurs = several and unknown is not None and unknown.to_bytes(4, sys.byteorder) in bytes(ids)
     occurs = occurs and unknown in memoryview(ids).cast("B").cast("I")  # those bytes may also lie across two ids
-    sizes = _fused_sizes(core, data, rows, changes) if occurs else []
-    found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, token, by_character, sizes)
+    sizes = _unknown_sizes(core, data, rows, changes) if occurs else []
+    by_character = vocabulary.alphabet == "characters"
+    unknown = -1 if unknown is None else unknown
+    found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, by_character, sizes)
     spans = memoryview(found).cast("q")
     if changes and normalized:
         data = _to_normalized(spans, memoryview(rows).cast("Q"), data, changes)
@@ -88,15 +87,18 @@ def encode_spans(
     return ids, spans, data
 
 
-def _fused_sizes(core: Core, data: bytes, rows: Memory, changes: list[bytes]) -> list[int]:
-    """The bytes of each run of characters without a token in a pretoken, which is one unknown id."""
+def _unknown_sizes(core: Core, data: bytes, rows: Memory, changes: list[bytes]) -> list[int]:
+    """The bytes that each unknown id stands for: a whole pretoken, or what `Core.unknown_texts` matches in one."""
     sizes: list[int] = []
+    unknown, encoding = core.vocabulary.unknown, core.encoding
     for _, kind, text in part_texts(data, rows, changes):
-        if kind != ADDED_TOKEN and core.unknown_runs.search(text.decode()):
-            for start, end in itertools.pairwise([0, *core.splitter.ends(text)]):
-                pretoken = text[start:end]
-                if not (core.vocabulary.whole_pretokens and pretoken in core.ids_by_token):
-                    sizes += [len(run.encode()) for run in core.unknown_runs.findall(pretoken.decode())]
+        for start, end in itertools.pairwise([0, *core.splitter.ends(text)]) if kind != ADDED_TOKEN else ():
+            ids = core.encode_pretoken(text[start:end])
+            if ids == [unknown]:
+                sizes.append(end - start)
+            elif unknown in ids:
+                found = core.unknown_texts.findall(text[start:end].decode(encoding))
+                sizes += [len(each.encode(encoding)) for each in found]
     return sizes
 
 
