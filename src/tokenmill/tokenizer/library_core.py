@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import accumulate
 from numbers import Integral
+from os.path import commonprefix
 from typing import Any
 
 from ..errors import UsageError
@@ -20,6 +21,8 @@ from .core import Core
 from .normalization import repair
 from .special import Plan
 from .streams import StreamDecoder
+
+_KEPT = 32  # ids: more than a decoder looks back
 
 Pieces = list[tuple[int, int, int]]  # ids, each with its first character and the one after its last
 
@@ -133,14 +136,24 @@ class LibraryCore(Core):
 
     def decode_with_offsets(self, ids: Any) -> tuple[str, list[int]]:
         text = self.decode(ids, "strict")
-        return text, [min(len(self.decode(ids[:n], "replace")), len(text)) for n in range(len(ids))]
+        starts: list[int] = []
+        kept: list[int] = []
+        before = 0  # characters of the ids that are not kept
+        for id in ids:
+            found = self.decode(kept, "replace")  # without the rest of a character, it ends otherwise than the text
+            same = len(commonprefix([found, text[before : before + len(found)]]))
+            starts.append(max([before + same, *starts[-1:]]))
+            kept, own = _last_ids(self, kept, found)
+            before += len(found) - len(own)
+            kept = [*kept, id]
+        return text, starts
 
     def stream_decoder(self, errors: str, left_out: frozenset[int]) -> LibraryStreamDecoder:
         return LibraryStreamDecoder(self, left_out)
 
 
 class LibraryStreamDecoder(StreamDecoder):
-    """The stream decoder of a LibraryCore: text is given once more ids cannot change it. All ids are decoded each time."""
+    """The stream decoder of a LibraryCore: text is given once more ids cannot change it. The last ids are decoded each time."""
 
     def __init__(self, core: LibraryCore, left_out: frozenset[int]):
         self._core: LibraryCore = core
@@ -156,7 +169,10 @@ class LibraryStreamDecoder(StreamDecoder):
         while end and self._ids[end - 1] in self._core.byte_ids:
             end -= 1
         text = self._core.decode(self._ids[:end], "replace").rstrip("\ufffd")
-        return self._take(text if text.startswith(self._given) else self._given)
+        new = self._take(text if text.startswith(self._given) else self._given)
+        kept, self._given = _last_ids(self._core, self._ids[:end], self._given)
+        self._ids[:end] = kept
+        return new
 
     def finish(self) -> str:
         """End the stream: return the rest of the text, and start again."""
@@ -167,6 +183,13 @@ class LibraryStreamDecoder(StreamDecoder):
     def _take(self, text: str) -> str:
         new, self._given = text[len(self._given) :], text
         return new
+
+
+def _last_ids(core: LibraryCore, ids: list[int], text: str) -> tuple[list[int], str]:
+    """The last of many ids, where they alone are decoded to the end of their `text`, and that end; else all."""
+    if len(ids) > 2 * _KEPT and (own := core.decode(ids[-_KEPT:], "replace")) and text.endswith(own):
+        return ids[-_KEPT:], own
+    return ids, text
 
 
 def _pattern_of(contents: frozenset[str]) -> re.Pattern[str]:
