@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import accumulate
 from numbers import Integral
-from os.path import commonprefix
 from typing import Any
 
 from ..errors import UsageError
@@ -141,7 +140,8 @@ class LibraryCore(Core):
         before = 0  # characters of the ids that are not kept
         for id in ids:
             found = self.decode(kept, "replace")  # without the rest of a character, it ends otherwise than the text
-            same = len(commonprefix([found, text[before : before + len(found)]]))
+            pairs = enumerate(zip(found, text[before : before + len(found)], strict=False))
+            same = next((n for n, (ours, whole) in pairs if ours != whole), min(len(found), len(text) - before))
             starts.append(max([before + same, *starts[-1:]]))
             kept, own = _last_ids(self, kept, found)
             before += len(found) - len(own)
