@@ -131,7 +131,7 @@ FILES = {
     ),
 }  # fmt: skip
 TEXTS = (
-    "", "a", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
+    "", "a", "<0x41>", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
     "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40, "<x>\x00 a",
 )  # fmt: skip
 

@@ -341,6 +341,8 @@ def _check_combinations(
         if spelt and any(step["type"].value == "ByteFallback" for step in sections.steps_of(root["decoder"])):
             root["decoder"].unsupported("it decodes tokens to bytes that they do not stand for in text")
     elif of_bytes != {None}:
+        if model["ignore_merges"].value:
+            model["ignore_merges"].unsupported("a pretoken that spells the token of a byte becomes that token")
         if mark and tables.get(mark) is None:
             model["vocab"].unsupported(f"a space is {mark}, which has no token and becomes the tokens of its own bytes")
         needed = [text for byte, text in enumerate(BYTE_TEXTS) if byte > 127 or tables.get(chr(byte)) is None]
