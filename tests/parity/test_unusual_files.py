@@ -217,6 +217,9 @@ def test_control_tokens_of_the_vocabulary_stay_text_in_the_library(tmp_path):
     "file, message",
     [
         (document(["a", "##b", "c", "ac"], [("a", "c")], continuing_subword_prefix="##"), r"merges\[0\]: .*does not end with"),
+        (document(["a", "##b"], [("a", 5)], continuing_subword_prefix="##"), r"merges\[0\]: .*does not end with"),
+        (document(["a", "##b"], [()], continuing_subword_prefix="##"), r"merges\[0\]: .*does not end with"),
+        (document(["a", "##b"], continuing_subword_prefix="##") | {"model": {"type": "BPE", "continuing_subword_prefix": "##", "merges": 5, "vocab": {"a": 0}}}, r"merges: expected a list"),
         (
             document(["a"], added=[(1, "\t", "normalized")], pre_tokenizer={"type": "Whitespace"},
                      normalizer={"type": "Strip", "strip_left": True, "strip_right": True}),
