@@ -31,12 +31,12 @@ from . import huggingface_sections as sections
 from . import merges_txt as table
 from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
-from .byte_alphabet import CHARACTERS, to_text, to_token
+from .byte_alphabet import CHARACTERS, to_token
 from .companions import added_json, added_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
-from .pieces import BYTE_TEXTS, piece_texts, text_or_none
+from .pieces import BYTE_TEXTS, text_or_none, token_texts
 from .rank_merges import present_by_rank
 from .unknown_files import model_kind
 
@@ -77,10 +77,8 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         return model.data, []
     byte_level = vocabulary.alphabet == "bytes"
     tokens, rows, notes = table.tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
-    if byte_level:
-        texts = [None if token is None else to_text(token) for token in tokens]
-    else:
-        texts = piece_texts(vocabulary, tokens)
+    texts = token_texts(vocabulary, tokens)
+    if not byte_level:
         lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
         if lost:
             notes.append(

@@ -19,10 +19,10 @@ from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.validation import EventError
 from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import BpeTables, tables_of
-from .byte_alphabet import CHARACTERS, to_text
+from .byte_alphabet import CHARACTERS
 from .companions import FLAGS, added_json
 from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, place_tokens, read_beside, show
-from .pieces import BYTE_TEXTS
+from .pieces import BYTE_TEXTS, token_texts
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 _VERSION = "#version: 0.2"
@@ -170,7 +170,7 @@ def json_at(path: Path) -> Json:
 def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     """`vocabulary` as the contents of vocab.json and merges.txt, and what these do not hold, item by item."""
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
-    texts = [None if token is None else to_text(token) for token in tokens]
+    texts = token_texts(vocabulary, tokens)
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     for token in vocabulary.added_tokens:
         put_added(vocab, token.content, token.id, "vocab.json")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import isnan
 
 from ..vocabulary import AddedToken, Vocabulary
+from .byte_alphabet import to_text
 from .file_content import fail, show
 
 MARK = "\u2581"  # stands for a space
@@ -58,8 +59,10 @@ def byte_of(text: str, id: int, file: str) -> int:
     return int(text[3:5], 16)
 
 
-def piece_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:
-    """The tokens of characters as text: those of bytes as <0x41>, with the mark for a space."""
+def token_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:
+    """The tokens as files have them: in the byte alphabet; or of characters as text, those of bytes as <0x41>, with the mark for a space."""
+    if vocabulary.alphabet == "bytes":
+        return [None if token is None else to_text(token) for token in tokens]
     texts = [text_or_none(token) for token in tokens]
     if mark := vocabulary.normalization.space_mark:
         texts = [text and text.replace(" ", mark) for text in texts]

@@ -20,7 +20,7 @@ from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import tables_of
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
-from .pieces import BYTE_TEXTS, MARK, Kind, Pieces, added_tokens, byte_of, check_scores, piece_texts, texts_and_kinds
+from .pieces import BYTE_TEXTS, MARK, Kind, Pieces, added_tokens, byte_of, check_scores, texts_and_kinds, token_texts
 
 UNIGRAM, BPE = 1, 2
 UNKNOWN_SURFACE = " \u2047 ".encode()  # unless the trainer's unk_surface says otherwise
@@ -239,7 +239,7 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
     from .merges_txt import refuse_flags  # late: reading needs no merges of others
 
     refuse_flags(vocabulary, "tokenizer.model")
-    texts, kinds = texts_and_kinds(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
+    texts, kinds = texts_and_kinds(vocabulary, token_texts(vocabulary, vocabulary.tokens))
     kinds[vocabulary.unknown] = Kind.UNKNOWN  # type: ignore[index]
     scores, others = piece_scores(vocabulary), dict(vocabulary.decode_only)
     for id, (text, kind) in enumerate(zip(texts, kinds, strict=True)):

@@ -293,8 +293,8 @@ def classes_of(sets: Iterable[CharSet]) -> tuple[Alphabet, dict[CharSet, int]]:
     return Alphabet(len(names), *tables, class_of[invalid]), masks
 
 
-def membership(s: CharSet) -> tuple[memoryview, bytes]:
-    """The page number of each 128 code points, and the pages, which hold 1 for each code point of a set, else 0."""
+def membership(s: CharSet) -> bytes:
+    """For each code point, 1 if it is in a set, else 0."""
     alphabet, classes = classes_of([s])
-    flags = bytes(classes[s] >> c & 1 for c in range(256))
-    return memoryview(alphabet.index).cast("H"), alphabet.pages.translate(flags)
+    pages = alphabet.pages.translate(bytes(classes[s] >> c & 1 for c in range(256)))
+    return b"".join(pages[i * 128 : i * 128 + 128] for i in memoryview(alphabet.index).cast("H"))

@@ -228,8 +228,7 @@ def property_text(name: str) -> str:
     wanted = property_set(name)
     if wanted is None:
         return text
-    index, pages = membership(wanted)
-    ours = b"".join(pages[i * 128 : i * 128 + 128] for i in index)
+    ours = membership(wanted)
     theirs = bytearray(0x110000)
     for found in regex.finditer(f"{text}+", everything()):
         theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())

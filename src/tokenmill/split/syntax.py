@@ -70,11 +70,6 @@ REFERENCE = re.compile(r"\\[1-9k]")
 MOST_DEPTH = 100
 
 
-def word_set(dialect: Dialect = "rust") -> CharSet:
-    """`\\w`: Alphabetic, marks, decimal digits, connectors, and what the dialect adds to them."""
-    return class_set(WORDS[dialect])
-
-
 def class_set(items: str) -> CharSet:
     """The set of a class [...] with these items."""
     return Parser(items + "]").bracket(0)
@@ -279,7 +274,7 @@ class Parser:
         if following == "A":
             return Start()
         if following in "bB":
-            word = Chars(word_set(self.dialect))
+            word = Chars(self.words(False))
             sides = [[Around(word, ahead, ahead == first) for ahead in (False, True)] for first in (False, True)]
             if following == "B":
                 sides = [[Around(word, ahead, negated) for ahead in (False, True)] for negated in (False, True)]
@@ -388,7 +383,8 @@ class Parser:
         return CharSet.chars(ord(char))
 
     def words(self, in_class: bool) -> CharSet:
-        return class_set(UNICODE_POSIX["word"]) if in_class and not self.rust else word_set(self.dialect)
+        """`\\w`: Alphabetic, marks, decimal digits, connectors, and what the dialect adds to them."""
+        return class_set(UNICODE_POSIX["word"] if in_class and not self.rust else WORDS[self.dialect])
 
     def code(self, kind: str, start: int) -> int:
         if not self.rust and (kind == "U" or (kind == "u" and self.peek("{"))):

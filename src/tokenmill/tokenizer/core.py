@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .streams import StreamDecoder
 
 
+CACHE_BYTES = 256 << 20  # by default
 CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 
 
@@ -142,13 +143,9 @@ class Core:
         return texts
 
     def _spelt_tokens(self) -> list[str | None]:
-        from ..formats.byte_alphabet import to_text
-        from ..formats.pieces import piece_texts
+        from ..formats.pieces import token_texts
 
-        if self.vocabulary.alphabet == "bytes":
-            texts = [None if token is None else to_text(token) for token in self.tokens]
-        else:
-            texts = piece_texts(self.vocabulary, self.tokens)
+        texts = token_texts(self.vocabulary, self.tokens)
         for id, token in self.vocabulary.decode_only:
             texts[id] = token.decode(errors="replace")
         return texts
@@ -164,20 +161,16 @@ class Core:
         before, after = self.vocabulary.template.of_tokens(self.ids_by_spelling).affixes
         return [self.ids_by_spelling[token] for token in before], [self.ids_by_spelling[token] for token in after]
 
-    @property
-    def encoding(self) -> str:
-        """The encoding in which a character is what merges begin with."""
-        return "latin-1" if self.vocabulary.alphabet == "bytes" else "utf-8"
-
     @lazy
-    def unknown_texts(self) -> re.Pattern[str]:
-        """Matches what an unknown id stands for: a character without a token, or a run of them; or its own token of one character."""
+    def unknown_runs(self) -> re.Pattern[str]:
+        """Matches a run of characters without a token, which are one unknown id; or the character that is the unknown token."""
         vocabulary, apart = self.vocabulary, {*self.vocabulary.byte_tokens}
-        ids = {t.decode(self.encoding, "ignore"): id for id, t in enumerate(vocabulary.tokens) if t and id not in apart}
+        ids = {
+            token.decode(errors="ignore"): id for id, token in enumerate(vocabulary.tokens) if token and id not in apart
+        }
         known = {re.escape(text): id for text, id in ids.items() if len(text) == 1}
         own = [text for text, id in known.items() if id == vocabulary.unknown]
-        others = f"[^{''.join(known)}]" if known else "(?s:.)"
-        return re.compile("|".join([*own, others + "+" * vocabulary.fuse_unknown]))
+        return re.compile("|".join([*own, f"[^{''.join(known)}]+" if known else "(?s:.)+"]))
 
     @lazy
     def ordered_tokens(self) -> list[tuple[bytes, int]]:
@@ -397,6 +390,15 @@ class Core:
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         """The ids of one pretoken."""
         return self.kernel.encode_pretoken(pretoken)
+
+
+def core_of(vocabulary: Vocabulary, cache_bytes: int = CACHE_BYTES) -> Core:
+    """The core that encodes with the kernels, or with the library of the vocabulary."""
+    if vocabulary.library is None:
+        return Core(vocabulary, cache_bytes)
+    from .library_core import LibraryCore  # late: few vocabularies need it
+
+    return LibraryCore(vocabulary, cache_bytes)
 
 
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:

@@ -139,10 +139,9 @@ class LibraryCore(Core):
         kept: list[int] = []
         before = 0  # characters of the ids that are not kept
         for id in ids:
-            found = self.decode(kept, "replace")  # without the rest of a character, it ends otherwise than the text
-            pairs = enumerate(zip(found, text[before : before + len(found)], strict=False))
-            same = next((n for n, (ours, whole) in pairs if ours != whole), min(len(found), len(text) - before))
-            starts.append(max([before + same, *starts[-1:]]))
+            found = self.decode(kept, "replace")
+            whole = found if text.startswith(found, before) else found.rstrip("\ufffd")  # without a part of a character
+            starts.append(max([before + len(whole), *starts[-1:]]))
             kept, own = _last_ids(self, kept, found)
             before += len(found) - len(own)
             kept = [*kept, id]

@@ -88,17 +88,17 @@ def encode_spans(
 
 
 def _unknown_sizes(core: Core, data: bytes, rows: Memory, changes: list[bytes]) -> list[int]:
-    """The bytes that each unknown id stands for: a whole pretoken, or what `Core.unknown_texts` matches in one."""
+    """The bytes of each unknown id: those of a whole pretoken, of a run of characters without a token; 1 is one character."""
     sizes: list[int] = []
-    unknown, encoding = core.vocabulary.unknown, core.encoding
+    unknown, fused = core.vocabulary.unknown, core.vocabulary.fuse_unknown
     for _, kind, text in part_texts(data, rows, changes):
         for start, end in itertools.pairwise([0, *core.splitter.ends(text)]) if kind != ADDED_TOKEN else ():
             ids = core.encode_pretoken(text[start:end])
             if ids == [unknown]:
                 sizes.append(end - start)
             elif unknown in ids:
-                found = core.unknown_texts.findall(text[start:end].decode(encoding))
-                sizes += [len(each.encode(encoding)) for each in found]
+                runs = core.unknown_runs.findall(text[start:end].decode()) if fused else ()
+                sizes += [len(run.encode()) for run in runs] or [1] * ids.count(unknown)
     return sizes
 
 
