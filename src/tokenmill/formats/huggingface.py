@@ -36,7 +36,7 @@ from .companions import added_json, added_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
-from .pieces import BYTE_TEXTS, text_or_none, token_texts
+from .pieces import BYTE_TEXTS, one_name_each, text_or_none, token_texts
 from .rank_merges import present_by_rank
 from .unknown_files import model_kind
 
@@ -90,7 +90,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     for id, token in vocabulary.decode_only:
         if id not in special:
             table.put_added(vocab, token.decode(), id, "tokenizer.json")
-    added = _one_name_each(vocabulary, notes)
+    added = one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
 
     unknown = None
@@ -138,16 +138,6 @@ def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     return (json.dumps(root, ensure_ascii=False, indent=0) + "\n").encode(), notes
 
 
-def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
-    """The added tokens by id. Of several with one id the file can hold one: the last, which decoding gives."""
-    by_id = {token.id: token for token in vocabulary.added_tokens}
-    for token in vocabulary.added_tokens:
-        if by_id[token.id] is not token:
-            name = by_id[token.id].content
-            notes.append(f"the added token {token.content!r} is left out: its id, {token.id}, is that of {name!r} too")
-    return [by_id[id] for id in sorted(by_id)]
-
-
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
     """Put the added tokens into `vocab` where Hugging Face's reader would give them wrong ids otherwise."""
     contents = [token.content for token in added]
@@ -181,7 +171,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
         "clean_up_tokenization_spaces": False,
         "added_tokens_decoder": {
             str(token.id): {key: value for key, value in added_json(token).items() if key != "id"}
-            for token in _one_name_each(vocabulary, [])
+            for token in one_name_each(vocabulary, [])
         },
     }
     if vocabulary.unknown is not None:

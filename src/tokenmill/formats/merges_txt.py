@@ -22,7 +22,7 @@ from ._bpe_tables_cy import BpeTables, tables_of
 from .byte_alphabet import CHARACTERS
 from .companions import FLAGS, added_json
 from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, place_tokens, read_beside, show
-from .pieces import BYTE_TEXTS, token_texts
+from .pieces import BYTE_TEXTS, one_name_each, token_texts
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 _VERSION = "#version: 0.2"
@@ -172,7 +172,7 @@ def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
     texts = token_texts(vocabulary, tokens)
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
-    for token in vocabulary.added_tokens:
+    for token in one_name_each(vocabulary, []):
         put_added(vocab, token.content, token.id, "vocab.json")
     lines = [_VERSION, *(f"{texts[left]} {texts[right]}" for left, right, _ in rows)]
     notes += not_held(vocabulary)

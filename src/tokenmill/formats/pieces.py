@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from math import isnan
 
+from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import to_text
 from .file_content import fail, show
@@ -80,9 +81,24 @@ def text_or_none(token: bytes | None) -> str | None:
         return None
 
 
-def texts_and_kinds(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tuple[list[str], list[int]]:
-    """The text and the kind of each id. No text gives an id that is unused. texts: those of the ordinary tokens."""
-    names = {token.id: token for token in vocabulary.added_tokens}
+def one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
+    """The added tokens by id. Of several with one id the file can hold one: the last, which decoding gives."""
+    by_id = {token.id: token for token in vocabulary.added_tokens}
+    for token in vocabulary.added_tokens:
+        if by_id[token.id] is not token:
+            name = by_id[token.id].content
+            notes.append(f"the added token {token.content!r} is left out: its id, {token.id}, is that of {name!r} too")
+    return [by_id[id] for id in sorted(by_id)]
+
+
+def texts_and_kinds(
+    vocabulary: Vocabulary, texts: Sequence[str | None], target: str, notes: list[str]
+) -> tuple[list[str], list[int]]:
+    """The text and the kind of each id. No text gives an id that is unused. texts: those of the ordinary tokens.
+
+    ConversionError for two ids with one text, of which `target` can represent only one. What is left out is noted.
+    """
+    names = {token.id: token for token in one_name_each(vocabulary, notes)}
     others = {id: token.decode() for id, token in vocabulary.decode_only}
     bytes_of = {*vocabulary.byte_tokens}
     found: list[str] = []
@@ -97,4 +113,10 @@ def texts_and_kinds(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tupl
         else:
             found.append(others.get(id, f"<unused {id}>") if text is None else text)
             kinds.append(Kind.UNUSED if text is None else Kind.BYTE if id in bytes_of else Kind.NORMAL)
+    ids: dict[str, int] = {}
+    for id, text in enumerate(found):
+        if (first := ids.setdefault(text, id)) != id:
+            raise ConversionError(
+                f"the ids {first} and {id} are both spelt {text!r}, and {target} can represent only one of them"
+            )
     return found, kinds
