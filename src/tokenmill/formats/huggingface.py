@@ -265,7 +265,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         if model[affix].value not in (None, ""):
             model[affix].unsupported(f"there is an affix, {show(model[affix].value)}")
     notes: list[str] = []
-    normalizers = sections.read_normalizer(root["normalizer"])
+    normalizers = tuple(map(sections.read_step, sections.steps_of(root["normalizer"])))
     splitting = sections.PreTokenizer(root["pre_tokenizer"], sections.mark_of(normalizers))
     byte_level = splitting.byte_level
     mark = splitting.space_mark

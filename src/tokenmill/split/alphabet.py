@@ -291,10 +291,3 @@ def classes_of(sets: Iterable[CharSet]) -> tuple[Alphabet, dict[CharSet, int]]:
         numbers[page] = len(pages) // 128 + distinct_pages.setdefault(content, len(distinct_pages))
     tables = changed[0], numbers.tobytes(), whole + b"".join(distinct_pages)
     return Alphabet(len(names), *tables, class_of[invalid]), masks
-
-
-def membership(s: CharSet) -> bytes:
-    """For each code point, 1 if it is in a set, else 0."""
-    alphabet, classes = classes_of([s])
-    pages = alphabet.pages.translate(bytes(classes[s] >> c & 1 for c in range(256)))
-    return b"".join(pages[i * 128 : i * 128 + 128] for i in memoryview(alphabet.index).cast("H"))

@@ -9,7 +9,7 @@ import itertools
 import re
 import sys
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, WrongTypeError
@@ -362,12 +362,6 @@ class Core:
         from .offsets import truncate  # late: the kernel tells nearly all
 
         return truncate(self, text, max_tokens, plan)
-
-    def parts(self, text: str) -> Iterator[bytes | int]:
-        """Yield the sections of `text`: the bytes of each part that is split, and the ids of added tokens that are not special."""
-        from .offsets import parts
-
-        return parts(self, repair(text))
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan, *more: object) -> Any:
         """Return the result of a method of the kernel."""

@@ -6,7 +6,7 @@ import json
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from itertools import accumulate
 from numbers import Integral
@@ -88,9 +88,6 @@ class LibraryCore(Core):
         kept = frozenset(token.content for token in self.vocabulary.added_tokens if not token.normalized)
         change = getattr(self.model.tokenizer.normalizer, "normalize_str", str)
         return "".join(part if part in kept else change(part) for part in self._pattern(kept).split(text))
-
-    def parts(self, text: str) -> Iterator[bytes | int]:
-        yield repair(text).encode()
 
     def _pieces(self, text: str, plan: Plan, offsets: bool = True) -> Pieces:
         """The ids of a text. Without `offsets`, their characters are not told."""

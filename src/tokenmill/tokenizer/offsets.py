@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..errors import UsageError
 from .encoding._spans_cy import character_spans, token_spans
-from .normalization import align, encoded
+from .normalization import align, encoded, repair
 
 if TYPE_CHECKING:
     import numpy as np
@@ -167,7 +167,10 @@ def encode_parts(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[
 
 def parts(core: Core, text: str) -> Iterator[bytes | int]:
     """Yield the sections of a text: the bytes of each part that is split, and the ids of added tokens that are not special."""
-    data = text.encode()
+    data = repair(text).encode()
+    if core.kernel is None:
+        yield data
+        return
     ids, rows, changes = core.kernel.encode_parts(data, core.plan((), ()).sections, -1, False)
     tokens = iter(memoryview(ids).cast("I"))
     for _, kind, part in part_texts(data, rows, changes):
