@@ -36,7 +36,7 @@ from .companions import added_json, added_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
-from .pieces import BYTE_TEXTS, one_name_each, text_or_none, token_texts
+from .pieces import BYTE_TEXTS, one_name_each, put_text, text_or_none, token_texts
 from .rank_merges import present_by_rank
 from .unknown_files import model_kind
 
@@ -89,7 +89,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     special = {token.id for token in vocabulary.added_tokens}
     for id, token in vocabulary.decode_only:
         if id not in special:
-            table.put_added(vocab, token.decode(), id, "tokenizer.json")
+            put_text(vocab, token.decode(), id, "tokenizer.json")
     added = one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
 
@@ -147,7 +147,7 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
     for only_needed in (True, False):  # first those among the ordinary ids only, then all
         for content, id in wanted.items():
             if id == vocabulary.unknown or id < highest or not only_needed:
-                table.put_added(vocab, content, id, "tokenizer.json")
+                put_text(vocab, content, id, "tokenizer.json")
         if assigned_ids(contents, vocab) == assigned_ids(contents, vocab, from_highest=True) == wanted:
             break
     if vocabulary.whole_pretokens and len(vocab) > ordinary:

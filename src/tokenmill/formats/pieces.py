@@ -115,8 +115,12 @@ def texts_and_kinds(
             kinds.append(Kind.UNUSED if text is None else Kind.BYTE if id in bytes_of else Kind.NORMAL)
     ids: dict[str, int] = {}
     for id, text in enumerate(found):
-        if (first := ids.setdefault(text, id)) != id:
-            raise ConversionError(
-                f"the ids {first} and {id} are both spelt {text!r}, and {target} can represent only one of them"
-            )
+        put_text(ids, text, id, target)
     return found, kinds
+
+
+def put_text(ids: dict[str, int], text: str, id: int, target: str) -> None:
+    """Put a token into the table that `target` holds; ConversionError if another one is spelt like it."""
+    if (first := ids.setdefault(text, id)) != id:
+        what = f"the ids {first} and {id} are both spelt {text!r}"
+        raise ConversionError(f"{what}, and {target} can represent only one of them")

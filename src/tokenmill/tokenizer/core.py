@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from .streams import StreamDecoder
 
 
-CACHE_BYTES = 256 << 20  # by default
 CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 
 
@@ -384,15 +383,6 @@ class Core:
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         """The ids of one pretoken."""
         return self.kernel.encode_pretoken(pretoken)
-
-
-def core_of(vocabulary: Vocabulary, cache_bytes: int = CACHE_BYTES) -> Core:
-    """The core that encodes with the kernels, or with the library of the vocabulary."""
-    if vocabulary.library is None:
-        return Core(vocabulary, cache_bytes)
-    from .library_core import LibraryCore  # late: few vocabularies need it
-
-    return LibraryCore(vocabulary, cache_bytes)
 
 
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:

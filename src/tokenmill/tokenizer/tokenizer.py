@@ -13,7 +13,7 @@ from ..errors import UnknownTokenError, UsageError, checks_methods, refuse_unkno
 from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
-from .core import CACHE_BYTES, core_of
+from .cores import CACHE_BYTES, core_of
 from .special import NONE, SpecialOptions, Specials
 
 if TYPE_CHECKING:

@@ -31,7 +31,8 @@ from ..formats.merges_txt import roles_of
 from ..vocabulary import AddedToken, Template, Vocabulary
 from ..vocabulary.lazy import lazy
 from .batches import encode_flat
-from .core import Core, core_of
+from .core import Core
+from .cores import core_of
 from .offsets import encode_with_offsets
 from .rows import Rows, Texts
 from .special import Plan
