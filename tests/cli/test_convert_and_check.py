@@ -56,6 +56,11 @@ def test_convert_ends_with_a_certificate(folder, to, tmp_path):
     assert again.exit_code == 0 and "no difference" in again.stderr
 
 
+def test_convert_to_a_device_is_refused_since_nothing_can_be_read_back(folder):
+    result = run("convert", folder / "trained", "/dev/null", "--to", "tiktoken")
+    assert result.exit_code == 2 and "/dev/null cannot be read back" in result.stderr
+
+
 def test_a_sample_that_does_not_exist_is_an_error_before_anything_is_written(folder, tmp_path):
     result = run("convert", folder / "trained", tmp_path / "out", "--to", "merges", "--sample", tmp_path / "none.txt")
     assert result.exit_code == 1 and "none.txt: no such file" in result.stderr

@@ -250,7 +250,7 @@ def test_what_tokenizer_json_cannot_hold_is_refused(plain):
         with pytest.raises(ConversionError, match=said):
             to_hf(plain.replace(**fields))
 
-    refused("spelt like the ordinary token with the id 108", added_tokens=(AddedToken("l", 5000),))
+    refused("the ids 108 and 5000 are both spelt 'l'", added_tokens=(AddedToken("l", 5000),))
     refused("is not one of the escapes", split_patterns=(r"a\Kb",))
     refused("has two ids, 97 and", tokens=(*plain.tokens, b"a"), whole_pretokens=True)
 

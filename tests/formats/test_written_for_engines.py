@@ -9,7 +9,7 @@ from test_files_of_engines import GPT2, SPM, gguf
 import tokenmill
 from tokenmill import formats
 from tokenmill.errors import ConversionError, FormatError, OutputError
-from tokenmill.vocabulary import Normalization
+from tokenmill.vocabulary import AddedToken, Normalization
 
 CORPUS = ["the low lower lowest, the newest and the widest row", "été 漢字 123 the  low"] * 9
 TEXTS = [*CORPUS[:2], "", " a  b", "<s> the </s>", "\u2581x \n\n 😀", "the<|endoftext|>low", "e\u0301 it's 1234567"]
@@ -34,6 +34,31 @@ def model():
         return written.getvalue()
 
     return train
+
+
+@pytest.mark.parametrize("content", ["l", "\u0120the", "\u00e9"])
+def test_a_special_token_spelt_like_an_ordinary_one_is_not_written_to_gguf(tmp_path, content):
+    trained = tokenmill.train_from_iterator(CORPUS, 300, split="llama3")
+    added = trained.vocabulary.replace(added_tokens=(AddedToken(content, 300),))
+    with pytest.raises(ConversionError, match=r"and 300 are both spelt .*, and GGUF can represent only one"):
+        tokenmill.Tokenizer(added).save(tmp_path / "it.gguf", format="gguf")
+
+
+@pytest.mark.parametrize("format", ["gguf", "merges"])
+def test_of_two_names_of_an_id_the_last_is_written(tmp_path, format):
+    trained = tokenmill.train_from_iterator(CORPUS, 300, split="llama3", special_tokens=["<x>"])
+    last = trained.vocabulary.added_tokens[0].id
+    both = tokenmill.Tokenizer(
+        trained.vocabulary.replace(added_tokens=(AddedToken("<x>", last), AddedToken("<y>", last)))
+    )
+    path = tmp_path / {"gguf": "it.gguf", "merges": "it"}[format]
+    notes = both.save(path, format=format)
+    again = tokenmill.load(path)
+    assert again.encode("the<y>", allowed_special="all") == both.encode("the<y>", allowed_special="all")
+    if format == "gguf":
+        assert "'<x>' is left out: its id" in notes[0] and "<x>" not in again.special_tokens_set
+    else:
+        assert again == both  # by the companion
 
 
 @pytest.mark.parametrize("split", ["gpt2", "llama3", "qwen2", "starcoder", "deepseek-v3"])

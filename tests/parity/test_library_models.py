@@ -1,5 +1,6 @@
 """Ids, text and offsets of files that tokenizers and sentencepiece encode with, equal to theirs, by the methods of a Tokenizer."""
 
+import itertools
 import json
 import pickle
 import sys
@@ -210,10 +211,19 @@ def test_truncate_with_control_tokens(file_of):
 @pytest.mark.parametrize("name", FILES)
 def test_streams_give_the_text_of_decode(file_of, name):
     tok = tokenmill.load(file_of(name))
-    for text in TEXTS[:40]:
-        ids = tok.encode_ordinary(text[:100])
+    for text in [*(text[:100] for text in TEXTS[:40]), "\n".join(TEXTS)[:3000]]:
+        ids = tok.encode_ordinary(text)
         stream = tok.stream_decoder()
         assert "".join(map(stream.feed, ids)) + stream.finish() == tok.decode(ids) == tok.decode_with_offsets(ids)[0]
+
+
+def test_the_first_character_of_tokens_with_parts_of_characters(file_of):
+    tok = tokenmill.load(file_of("steps after ByteLevel (Falcon)"))
+    text = "漢字 é, low Ω 😀 " * 40
+    ids = tok.encode(text)
+    ends = [0, *itertools.accumulate(map(len, tok.decode_tokens_bytes(ids)))]
+    first_of_byte = [n for n, character in enumerate(text) for _ in character.encode()]
+    assert tok.decode_with_offsets(ids) == (text, [first_of_byte[end] for end in ends[:-1]])
 
 
 def test_a_stream_waits_for_the_end_of_a_run_of_byte_tokens(tmp_path):

@@ -72,3 +72,27 @@ def test_a_class_holds_the_same_code_points(pattern):
     theirs = tiktoken.Encoding("class", pat_str=f"(?:{pattern})+", mergeable_ranks=ranks, special_tokens={})
     spans = finder_of(f"(?:{pattern})+")(text)
     assert bytes(theirs.encode_ordinary(text)).decode() == "".join(text[start:end] for start, end in spans)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "a{1, 2}|.",
+        "a{ 2}|.",
+        "a{2 }(?!b)|.",
+        "(?x)a{ 1 , 2 } | .",
+        "a{,2}b|.",
+        "a(?#two){2}|.",
+        "(?x)a(?#a) + # b\n|.",
+        "a(?#b)*?b|.",
+    ],
+)
+def test_spaces_and_comments_in_a_pattern(pattern):
+    """A pretoken of several letters is a token, so the ids tell the pretokens."""
+    texts = ["aaab", "a{1, 2}b", "a{ 2}", "ab a", "aab"]
+    parts = {text[i:j].encode() for text in texts for i in range(len(text)) for j in range(i + 2, len(text) + 1)}
+    tokens = [bytes([byte]) for byte in range(256)] + sorted(parts, key=len)
+    ranks = {token: id for id, token in enumerate(tokens)}
+    theirs = tiktoken.Encoding("spaces", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    ours = Tokenizer(Vocabulary(tuple(tokens), (pattern,)))
+    assert [ours.encode(text) for text in texts] == [theirs.encode(text) for text in texts]

@@ -131,7 +131,7 @@ FILES = {
     ),
 }  # fmt: skip
 TEXTS = (
-    "", "a", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
+    "", "a", "<0x41>", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
     "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40, "<x>\x00 a",
 )  # fmt: skip
 
@@ -155,6 +155,42 @@ def test_all_methods_give_what_tokenizers_does(pair):
         if MARK not in theirs.to_str():  # the offsets of an added mark differ, as the documentation says
             offsets = [[min(place, len(text)) for place in span] for span in expected.offsets]
             assert tok.encode_with_offsets(text, allowed_special="all").characters.tolist() == offsets, text
+
+
+UNKNOWN_TEXTS = ("ab", "<unk>", "a<unk>b", "<unk>é", "éé<unk> é a", "<unk><unk>", "éa漢", "caé aaç", "ba<unk")
+
+
+@pytest.mark.parametrize("unknown", ["<unk>", "a"])
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("pattern", ["[a-z<>]+", "[^ ]+", None])
+def test_the_offsets_of_unknown_characters_whose_text_spells_the_unknown_token(tmp_path, unknown, fused, pattern):
+    regex = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    for whole in (False, True):
+        file = document(["<unk>", "b", "a"], decoder=FUSE, pre_tokenizer=regex if pattern else None, unk_token=unknown,
+                        fuse_unk=fused, ignore_merges=whole)  # fmt: skip
+        (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+        tok, theirs = tokenmill.load(tmp_path / "tokenizer.json"), tokenizers.Tokenizer.from_str(json.dumps(file))
+        assert tok.vocabulary.library is None
+        for text in UNKNOWN_TEXTS:
+            found, expected = tok.encode_with_offsets(text), theirs.encode(text)
+            assert found.ids == expected.ids and [*map(tuple, found.characters.tolist())] == expected.offsets, text
+
+
+@pytest.mark.parametrize("fused, spans", [(False, [[0, 0], [0, 1], [1, 2], [2, 3]]), (True, [[0, 0], [0, 1], [1, 3]])])
+def test_a_space_before_the_text_without_a_token_has_an_empty_span(tmp_path, fused, spans):
+    file = document(["<unk>", "a", "b"], added=[(0, "<unk>", "special")], pre_tokenizer=metaspace("always"),
+                    decoder=decoder(MARK), unk_token="<unk>", fuse_unk=fused)  # fmt: skip
+    (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+    found = tokenmill.load(tmp_path / "tokenizer.json").encode_with_offsets("aéé")
+    assert found.ids == [0, 1, 0, 0][: len(spans)] and found.characters.tolist() == spans
+
+
+def test_an_empty_entry_is_decoded_to_nothing_by_the_library_too(tmp_path):
+    file = document(["a", "b", ""], pre_tokenizer={"type": "WhitespaceSplit"}, decoder=FUSE, unk_token="a")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+    tok, theirs = tokenmill.load(tmp_path / "tokenizer.json"), tokenizers.Tokenizer.from_str(json.dumps(file))
+    assert tok.vocabulary.library and tok.decode([1, 2, 0]) == theirs.decode([1, 2, 0]) == "ba"
+    assert tok.get_vocab() == theirs.get_vocab() and tok.n_vocab == 3
 
 
 def test_a_saved_decoder_makes_no_bytes_of_names(tmp_path):
@@ -181,6 +217,9 @@ def test_control_tokens_of_the_vocabulary_stay_text_in_the_library(tmp_path):
     "file, message",
     [
         (document(["a", "##b", "c", "ac"], [("a", "c")], continuing_subword_prefix="##"), r"merges\[0\]: .*does not end with"),
+        (document(["a", "##b"], [("a", 5)], continuing_subword_prefix="##"), r"merges\[0\]: .*does not end with"),
+        (document(["a", "##b"], [()], continuing_subword_prefix="##"), r"merges\[0\]: .*does not end with"),
+        (document(["a", "##b"], continuing_subword_prefix="##") | {"model": {"type": "BPE", "continuing_subword_prefix": "##", "merges": 5, "vocab": {"a": 0}}}, r"merges: expected a list"),
         (
             document(["a"], added=[(1, "\t", "normalized")], pre_tokenizer={"type": "Whitespace"},
                      normalizer={"type": "Strip", "strip_left": True, "strip_right": True}),

@@ -139,6 +139,23 @@ def test_classes_mean_the_same_on_every_code_point(pattern):
 
 
 @pytest.mark.parametrize(
+    "pattern", [r"\p{Word}", r"[\p{word}]", r"\P{Word}", r"\p{XDigit}", r"[^\p{Graph}]", r"\p{^Print}"]
+)
+def test_properties_of_oniguruma_alone_mean_what_they_do_there(pattern):
+    text = "".join(code_points())
+    assert Splitter(from_oniguruma(f"{pattern}+")).split(text) == pretokens_theirs(f"{pattern}+", text)
+
+
+@pytest.mark.parametrize("text", ["aaab", "a{1, 2}b", "a{ 2}", "a{2}aa"])
+@pytest.mark.parametrize(
+    "pattern", ["a{1, 2}|b", "a{ 2}", "a{2 }|.", "a{,2}b", "a(?#two){2}|.", "(?#a)a(?#b)+|.", "a{ ,2}"]
+)
+def test_braces_with_spaces_are_no_quantifier_and_comments_are_nothing(pattern, text):
+    assert Splitter(from_oniguruma(pattern)).split(text) == pretokens_theirs(pattern, text)
+    assert Splitter(pattern).split(text) == pretokens_theirs(to_oniguruma(pattern), text)
+
+
+@pytest.mark.parametrize(
     "pattern",
     [
         "ss",

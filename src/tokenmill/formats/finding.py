@@ -54,7 +54,8 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
     place = Path(path)
     name = None if place.exists() or "/" in os.fspath(path) else encoding_name(os.fspath(path))
     if name is not None:
-        return Found(place, name, published_encodings.published_files(name, download))
+        files = published_encodings.PUBLISHED[name].files
+        return Found(place, name, [published_encodings.published_file(name, *each, download) for each in files.items()])
     revision = None
     if not place.exists():
         if (on_hub := published_encodings.hub_name(path)) is None:

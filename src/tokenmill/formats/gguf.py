@@ -24,10 +24,9 @@ from ..split.patterns import CHAINS, LINES, PATTERNS
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from . import merges_txt as table
 from ._bpe_tables_cy import BpeTables, end_of_texts
-from .byte_alphabet import to_text
 from .file_content import Json, fail
 from .merges_txt import roles_of
-from .pieces import MARK, Kind, Pieces, added_tokens, check_scores, piece_texts, texts_and_kinds
+from .pieces import MARK, Kind, Pieces, added_tokens, check_scores, texts_and_kinds, token_texts
 from .rank_merges import merges_by_rank
 from .sentencepiece_model import NormalizerSpec, piece_scores, scored_vocabulary
 
@@ -344,7 +343,7 @@ def _byte_level_fields(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, t
     # In some of them, a pretoken that is a token is not merged.
     pre = min(names, key=lambda name: (name in WHOLE_PRETOKENS) != vocabulary.whole_pretokens)
     tokens, rows, more = table.tokens_and_merges(vocabulary, "GGUF", whole_pretokens=pre in WHOLE_PRETOKENS)
-    texts, kinds = texts_and_kinds(vocabulary, [None if token is None else to_text(token) for token in tokens])
+    texts, kinds = texts_and_kinds(vocabulary, token_texts(vocabulary, tokens), "GGUF", notes)
     merges = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
     return {
         "model": (_STRING, "gpt2"),
@@ -413,7 +412,8 @@ def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], 
         raise ConversionError(
             "this vocabulary has no byte fallback, and llama.cpp needs the 256 tokens <0x00> to <0xFF>"
         )
-    texts, kinds = texts_and_kinds(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
+    notes: list[str] = []
+    texts, kinds = texts_and_kinds(vocabulary, token_texts(vocabulary, vocabulary.tokens), "GGUF", notes)
     ranks = piece_scores(vocabulary)
     scores = [ranks[id] if kind == Kind.NORMAL else 0.0 for id, kind in enumerate(kinds)]
     return {
@@ -423,7 +423,7 @@ def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], 
         "scores": (_FLOAT32, scores),
         "token_type": (_INT32, kinds),
         "add_space_prefix": (_BOOL, normalization.prepends),
-    }, []
+    }, notes
 
 
 def _value(key: str, kind: int, value: object) -> bytes:

@@ -31,12 +31,12 @@ from . import huggingface_sections as sections
 from . import merges_txt as table
 from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
-from .byte_alphabet import CHARACTERS, to_text, to_token
+from .byte_alphabet import CHARACTERS, to_token
 from .companions import added_json, added_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
-from .pieces import BYTE_TEXTS, piece_texts, text_or_none
+from .pieces import BYTE_TEXTS, one_name_each, put_text, text_or_none, token_texts
 from .rank_merges import present_by_rank
 from .unknown_files import model_kind
 
@@ -77,10 +77,8 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         return model.data, []
     byte_level = vocabulary.alphabet == "bytes"
     tokens, rows, notes = table.tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
-    if byte_level:
-        texts = [None if token is None else to_text(token) for token in tokens]
-    else:
-        texts = piece_texts(vocabulary, tokens)
+    texts = token_texts(vocabulary, tokens)
+    if not byte_level:
         lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
         if lost:
             notes.append(
@@ -91,8 +89,8 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     special = {token.id for token in vocabulary.added_tokens}
     for id, token in vocabulary.decode_only:
         if id not in special:
-            table.put_added(vocab, token.decode(), id, "tokenizer.json")
-    added = _one_name_each(vocabulary, notes)
+            put_text(vocab, token.decode(), id, "tokenizer.json")
+    added = one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
 
     unknown = None
@@ -140,16 +138,6 @@ def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     return (json.dumps(root, ensure_ascii=False, indent=0) + "\n").encode(), notes
 
 
-def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
-    """The added tokens by id. Of several with one id the file can hold one: the last, which decoding gives."""
-    by_id = {token.id: token for token in vocabulary.added_tokens}
-    for token in vocabulary.added_tokens:
-        if by_id[token.id] is not token:
-            name = by_id[token.id].content
-            notes.append(f"the added token {token.content!r} is left out: its id, {token.id}, is that of {name!r} too")
-    return [by_id[id] for id in sorted(by_id)]
-
-
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
     """Put the added tokens into `vocab` where Hugging Face's reader would give them wrong ids otherwise."""
     contents = [token.content for token in added]
@@ -159,7 +147,7 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
     for only_needed in (True, False):  # first those among the ordinary ids only, then all
         for content, id in wanted.items():
             if id == vocabulary.unknown or id < highest or not only_needed:
-                table.put_added(vocab, content, id, "tokenizer.json")
+                put_text(vocab, content, id, "tokenizer.json")
         if assigned_ids(contents, vocab) == assigned_ids(contents, vocab, from_highest=True) == wanted:
             break
     if vocabulary.whole_pretokens and len(vocab) > ordinary:
@@ -183,7 +171,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
         "clean_up_tokenization_spaces": False,
         "added_tokens_decoder": {
             str(token.id): {key: value for key, value in added_json(token).items() if key != "id"}
-            for token in _one_name_each(vocabulary, [])
+            for token in one_name_each(vocabulary, [])
         },
     }
     if vocabulary.unknown is not None:
@@ -277,7 +265,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         if model[affix].value not in (None, ""):
             model[affix].unsupported(f"there is an affix, {show(model[affix].value)}")
     notes: list[str] = []
-    normalizers = sections.read_normalizer(root["normalizer"])
+    normalizers = tuple(map(sections.read_step, sections.steps_of(root["normalizer"])))
     splitting = sections.PreTokenizer(root["pre_tokenizer"], sections.mark_of(normalizers))
     byte_level = splitting.byte_level
     mark = splitting.space_mark
@@ -341,6 +329,8 @@ def _check_combinations(
         if spelt and any(step["type"].value == "ByteFallback" for step in sections.steps_of(root["decoder"])):
             root["decoder"].unsupported("it decodes tokens to bytes that they do not stand for in text")
     elif of_bytes != {None}:
+        if model["ignore_merges"].value:
+            model["ignore_merges"].unsupported("a pretoken that spells the token of a byte becomes that token")
         if mark and tables.get(mark) is None:
             model["vocab"].unsupported(f"a space is {mark}, which has no token and becomes the tokens of its own bytes")
         needed = [text for byte, text in enumerate(BYTE_TEXTS) if byte > 127 or tables.get(chr(byte)) is None]

@@ -51,12 +51,8 @@ def steps_of(node: Json) -> Iterator[Json]:
         yield from steps_of(step)
 
 
-def read_normalizer(node: Json) -> tuple[Step, ...]:
-    """The steps of the `normalizer` section. Unsupported for one that tokenmill does not have."""
-    return tuple(map(_read_step, steps_of(node)))
-
-
-def _read_step(node: Json) -> Step:
+def read_step(node: Json) -> Step:
+    """A step of the `normalizer` section. Unsupported for one that tokenmill does not have."""
     kind = node["type"].expect(str)
     if kind == "Prepend":
         return kind, node["prepend"].expect(str)

@@ -78,12 +78,12 @@ def _check_merges(data: bytes, root: Json) -> None:
     if root["model"]["continuing_subword_prefix"].absent:
         return
     size = len(root["model"]["continuing_subword_prefix"].expect(str).encode())
-    for n, merge in enumerate(json.loads(data)["model"].get("merges") or ()):
-        right = (merge.split(" ") if isinstance(merge, str) else merge)[-1].encode()
-        if not (size <= len(right) and text_or_none(right[size:]) is not None):
-            Json(None, root.file, f"$.model.merges[{n}]").fail(
-                f"{show(merge)} does not end with a token that continues a word"
-            )
+    for merge in Json(json.loads(data)["model"].get("merges"), root.file, "$.model.merges"):
+        pair = merge.value.split(" ") if isinstance(merge.value, str) else merge.value
+        right = pair[-1] if isinstance(pair, list) and pair else None
+        end = right.encode("utf-8", "surrogatepass") if isinstance(right, str) else b""
+        if len(end) < size or text_or_none(end[size:]) is None:
+            merge.fail(f"{show(merge.value)} does not end with a token that continues a word")
 
 
 def _vocabulary(
@@ -99,6 +99,7 @@ def _vocabulary(
         added_tokens=tuple(added),
         whole_pretokens=False,
         alphabet="characters",
+        decode_only=tuple((id, b"") for id, token in enumerate(tokens) if token == b"" and id not in ids),
         notes=tuple(notes),
     )
 
@@ -125,4 +126,4 @@ def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | N
         return stem.replace(mark or " ", " ").encode()
 
     named = zip(texts, stems, ends, strict=True)
-    return [(bytes_of(stem or "") + end.encode() or text.encode()) if text else None for text, stem, end in named]
+    return [None if text is None else bytes_of(stem or "") + end.encode() or text.encode() for text, stem, end in named]

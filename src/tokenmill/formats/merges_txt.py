@@ -19,10 +19,10 @@ from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.validation import EventError
 from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import BpeTables, tables_of
-from .byte_alphabet import CHARACTERS, to_text
+from .byte_alphabet import CHARACTERS
 from .companions import FLAGS, added_json
 from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, place_tokens, read_beside, show
-from .pieces import BYTE_TEXTS
+from .pieces import BYTE_TEXTS, one_name_each, put_text, token_texts
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 _VERSION = "#version: 0.2"
@@ -170,10 +170,10 @@ def json_at(path: Path) -> Json:
 def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     """`vocabulary` as the contents of vocab.json and merges.txt, and what these do not hold, item by item."""
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
-    texts = [None if token is None else to_text(token) for token in tokens]
+    texts = token_texts(vocabulary, tokens)
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
-    for token in vocabulary.added_tokens:
-        put_added(vocab, token.content, token.id, "vocab.json")
+    for token in one_name_each(vocabulary, []):
+        put_text(vocab, token.content, token.id, "vocab.json")
     lines = [_VERSION, *(f"{texts[left]} {texts[right]}" for left, right, _ in rows)]
     notes += not_held(vocabulary)
     vocab_text = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
@@ -250,15 +250,6 @@ def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoRet
             bad(n, f"the {part} {show(text)} of the merge {show(left)} + {show(right)} is not in the vocabulary")
         tables.put_row(*row)
     return tables
-
-
-def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None:
-    """Put an added token into the table that `target` holds; ConversionError if an ordinary token is spelt like it."""
-    if vocab.setdefault(content, id) != id:
-        raise ConversionError(
-            f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, and "
-            f"{target} can represent only one of them"
-        )
 
 
 def refuse_flags(vocabulary: Vocabulary, target: str) -> None:

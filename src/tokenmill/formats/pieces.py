@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from math import isnan
 
+from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
+from .byte_alphabet import to_text
 from .file_content import fail, show
 
 MARK = "\u2581"  # stands for a space
@@ -58,8 +60,10 @@ def byte_of(text: str, id: int, file: str) -> int:
     return int(text[3:5], 16)
 
 
-def piece_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:
-    """The tokens of characters as text: those of bytes as <0x41>, with the mark for a space."""
+def token_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:
+    """The tokens as files have them: in the byte alphabet; or of characters as text, those of bytes as <0x41>, with the mark for a space."""
+    if vocabulary.alphabet == "bytes":
+        return [None if token is None else to_text(token) for token in tokens]
     texts = [text_or_none(token) for token in tokens]
     if mark := vocabulary.normalization.space_mark:
         texts = [text and text.replace(" ", mark) for text in texts]
@@ -77,9 +81,24 @@ def text_or_none(token: bytes | None) -> str | None:
         return None
 
 
-def texts_and_kinds(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tuple[list[str], list[int]]:
-    """The text and the kind of each id. No text gives an id that is unused. texts: those of the ordinary tokens."""
-    names = {token.id: token for token in vocabulary.added_tokens}
+def one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
+    """The added tokens by id. Of several with one id the file can hold one: the last, which decoding gives."""
+    by_id = {token.id: token for token in vocabulary.added_tokens}
+    for token in vocabulary.added_tokens:
+        if by_id[token.id] is not token:
+            name = by_id[token.id].content
+            notes.append(f"the added token {token.content!r} is left out: its id, {token.id}, is that of {name!r} too")
+    return [by_id[id] for id in sorted(by_id)]
+
+
+def texts_and_kinds(
+    vocabulary: Vocabulary, texts: Sequence[str | None], target: str, notes: list[str]
+) -> tuple[list[str], list[int]]:
+    """The text and the kind of each id. No text gives an id that is unused. texts: those of the ordinary tokens.
+
+    ConversionError for two ids with one text, of which `target` can represent only one. What is left out is noted.
+    """
+    names = {token.id: token for token in one_name_each(vocabulary, notes)}
     others = {id: token.decode() for id, token in vocabulary.decode_only}
     bytes_of = {*vocabulary.byte_tokens}
     found: list[str] = []
@@ -94,4 +113,14 @@ def texts_and_kinds(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tupl
         else:
             found.append(others.get(id, f"<unused {id}>") if text is None else text)
             kinds.append(Kind.UNUSED if text is None else Kind.BYTE if id in bytes_of else Kind.NORMAL)
+    ids: dict[str, int] = {}
+    for id, text in enumerate(found):
+        put_text(ids, text, id, target)
     return found, kinds
+
+
+def put_text(ids: dict[str, int], text: str, id: int, target: str) -> None:
+    """Put a token into the table that `target` holds; ConversionError if another one is spelt like it."""
+    if (first := ids.setdefault(text, id)) != id:
+        what = f"the ids {first} and {id} are both spelt {text!r}"
+        raise ConversionError(f"{what}, and {target} can represent only one of them")

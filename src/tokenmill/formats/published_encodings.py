@@ -163,13 +163,8 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
     )
 
 
-def published_files(name: str, download: bool = False) -> list[bytes]:
-    """The files of the published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`."""
-    return [_find(name, file, digest, download) for file, digest in PUBLISHED[name].files.items()]
-
-
-def _find(name: str, file: str, digest: str, download: bool) -> bytes:
-    """The content of one file of the encoding `name`, its hash checked."""
+def published_file(name: str, file: str, digest: str, download: bool) -> bytes:
+    """A file of the published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`."""
     url = _HOST + file
     theirs = next(
         (os.environ[name] for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR") if name in os.environ), None

@@ -20,7 +20,7 @@ from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import tables_of
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
-from .pieces import BYTE_TEXTS, MARK, Kind, Pieces, added_tokens, byte_of, check_scores, piece_texts, texts_and_kinds
+from .pieces import BYTE_TEXTS, MARK, Kind, Pieces, added_tokens, byte_of, check_scores, texts_and_kinds, token_texts
 
 UNIGRAM, BPE = 1, 2
 UNKNOWN_SURFACE = " \u2047 ".encode()  # unless the trainer's unk_surface says otherwise
@@ -212,7 +212,8 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         raise ConversionError("tokenizer.model needs an unknown token, and this vocabulary has none")
     messages: Any = require("sentencepiece.sentencepiece_model_pb2", "libraries", "writing tokenizer.model")
     model = messages.ModelProto()
-    _add_pieces(model, vocabulary)
+    notes = ["the chat template is not in the file"] if vocabulary.config.get("chat_template") else []
+    _add_pieces(model, vocabulary, notes)
     spec = model.trainer_spec
     spec.model_type, spec.vocab_size = BPE, len(model.pieces)
     spec.byte_fallback = bool(vocabulary.byte_tokens)
@@ -225,11 +226,10 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         if id >= 0:
             setattr(spec, f"{role}_piece", model.pieces[id].piece)
     _set_normalizer(model, vocabulary)
-    notes = ["the chat template is not in the file"] if vocabulary.config.get("chat_template") else []
     return model.SerializeToString(deterministic=True), notes
 
 
-def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
+def _add_pieces(model: Any, vocabulary: Vocabulary, notes: list[str]) -> None:
     names = {token.id: token for token in vocabulary.added_tokens}
     raw = [token.content for token in names.values() if not token.special and not token.normalized]
     if raw:
@@ -239,7 +239,7 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
     from .merges_txt import refuse_flags  # late: reading needs no merges of others
 
     refuse_flags(vocabulary, "tokenizer.model")
-    texts, kinds = texts_and_kinds(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
+    texts, kinds = texts_and_kinds(vocabulary, token_texts(vocabulary, vocabulary.tokens), "tokenizer.model", notes)
     kinds[vocabulary.unknown] = Kind.UNKNOWN  # type: ignore[index]
     scores, others = piece_scores(vocabulary), dict(vocabulary.decode_only)
     for id, (text, kind) in enumerate(zip(texts, kinds, strict=True)):

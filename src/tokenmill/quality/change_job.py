@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING
 from ..errors import InputError, OptionName, UsageError, reason_of
-from ..jobs.outputs import named, refuse_existing, refuse_source_folder
+from ..jobs.outputs import is_device, named, refuse_existing, refuse_source_folder
 from ..jobs.work import Overwrite, Threads
 from ..jobs.working_folder import alone
 from ..options import Argument, Option, Options, fields_of
@@ -301,6 +301,8 @@ class Convert(Options):
         opening, output, specials = self.opening, self.output, dict(self.special_tokens)
         sources = [*files_read(self.tokenizer), *self.sample]
         formats.check_output(output, self.to, overwrite=self.overwrite, sources=sources)
+        if is_device(output):
+            raise UsageError(f"{output} cannot be read back, to compare the ids. Name a file or a folder.")
         document_texts(self.sample, self.read)  # raises for a sample that does not exist, before the output is written
         vocabulary = formats.read(self.tokenizer, opening.split, special_tokens=specials, download=opening.download)
         options: dict[str, Any] = {"lossy": self.lossy, "overwrite": self.overwrite, "tokenizer": Tokenizer}

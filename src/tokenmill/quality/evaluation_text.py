@@ -31,6 +31,7 @@ from ..sources.documents import Place, blocks_of, documents_of, refuse_text
 from ..sources.find import can_read_again, find_sources, report_skips, shown
 from ..split import Splitter
 from ..tokenizer import Tokenizer
+from ..tokenizer.offsets import parts
 from ..vocabulary.lazy import lazy
 from .metrics import Usage, measure_texts, measure_usage, ordinary_tokens, ratio, require_same_split, scripts_table
 from .names import free_name, given_name, group_name, text_name
@@ -287,7 +288,7 @@ def count_texts(
         for text in texts:
             nbytes += len(text.encode("utf-8", "replace"))
             characters += len(text)
-            for part in tok._core.parts(text):
+            for part in parts(tok._core, text):
                 if isinstance(part, int):
                     added[part] += 1
                 else:

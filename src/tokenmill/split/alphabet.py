@@ -291,10 +291,3 @@ def classes_of(sets: Iterable[CharSet]) -> tuple[Alphabet, dict[CharSet, int]]:
         numbers[page] = len(pages) // 128 + distinct_pages.setdefault(content, len(distinct_pages))
     tables = changed[0], numbers.tobytes(), whole + b"".join(distinct_pages)
     return Alphabet(len(names), *tables, class_of[invalid]), masks
-
-
-def membership(s: CharSet) -> tuple[memoryview, bytes]:
-    """The page number of each 128 code points, and the pages, which hold 1 for each code point of a set, else 0."""
-    alphabet, classes = classes_of([s])
-    flags = bytes(classes[s] >> c & 1 for c in range(256))
-    return memoryview(alphabet.index).cast("H"), alphabet.pages.translate(flags)

@@ -11,7 +11,7 @@ from array import array
 from typing import Literal
 
 from ..errors import ConversionError, PatternError
-from .alphabet import ANY, CATEGORIES, WHITE_SPACE, CharSet, NotRegular, membership, property_set
+from .alphabet import ANY, CATEGORIES, WHITE_SPACE, CharSet, NotRegular, classes_of, property_set
 from .syntax import Dialect, parse
 from .tree import (
     NOTHING,
@@ -228,8 +228,9 @@ def property_text(name: str) -> str:
     wanted = property_set(name)
     if wanted is None:
         return text
-    index, pages = membership(wanted)
-    ours = b"".join(pages[i * 128 : i * 128 + 128] for i in index)
+    alphabet, classes = classes_of([wanted])
+    pages = alphabet.pages.translate(bytes(classes[wanted] >> c & 1 for c in range(256)))
+    ours = b"".join(pages[i * 128 : i * 128 + 128] for i in memoryview(alphabet.index).cast("H"))
     theirs = bytearray(0x110000)
     for found in regex.finditer(f"{text}+", everything()):
         theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())

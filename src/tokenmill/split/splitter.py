@@ -81,11 +81,13 @@ def _ends(scanner: Scanner, data: bytes | memoryview) -> array[int]:
 
 
 @functools.lru_cache(MOST_COMPILED)
-def finder_of(pattern: str) -> Callable[[str], list[tuple[int, int]]] | None:
-    """The function that finds the spans of a pattern in characters; None if only `regex` runs it or it may be empty."""
+def finder_of(pattern: str) -> Callable[[str], Iterable[tuple[int, int]]]:
+    """The function that finds the spans of a pattern in characters."""
     tables = tables_of(pattern)
-    if isinstance(tables, str) or any(tables.accepts[: tables.alphabet.size + 1]):
-        return None
+    if isinstance(tables, str) or any(tables.accepts[: tables.alphabet.size + 1]):  # it may be empty
+        from .backtracking import matches  # late: the regex module takes long to import
+
+        return functools.partial(matches, pattern)
     scanner = Scanner(tables)
 
     def find(text: str) -> list[tuple[int, int]]:

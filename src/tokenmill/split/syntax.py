@@ -70,11 +70,6 @@ REFERENCE = re.compile(r"\\[1-9k]")
 MOST_DEPTH = 100
 
 
-def word_set(dialect: Dialect = "rust") -> CharSet:
-    """`\\w`: Alphabetic, marks, decimal digits, connectors, and what the dialect adds to them."""
-    return class_set(WORDS[dialect])
-
-
 def class_set(items: str) -> CharSet:
     """The set of a class [...] with these items."""
     return Parser(items + "]").bracket(0)
@@ -101,17 +96,17 @@ def shown(pattern: str) -> str:
 
 
 def repeat_bounds(text: str) -> tuple[int, int | None] | None:
-    """The bounds inside a `{...}`, None for no upper bound; None if it is not a quantifier.
+    """The bounds inside a `{...}`, None for no upper bound; None if it is not a quantifier, as with a space in it.
 
     >>> repeat_bounds("3"), repeat_bounds("1,3"), repeat_bounds("2,"), repeat_bounds("x")
     ((3, 3), (1, 3), (2, None), None)
     """
     least, comma, most = text.partition(",")
-    digits = [part.strip() for part in (least, most)]
-    if not any(digits) or not all(d.isdecimal() and d.isascii() for d in digits if d):
+    if not (least or most) or not all(d.isdecimal() and d.isascii() for d in (least, most) if d):
         return None
-    low, high = (int(d[:10] or 0) if len(d.lstrip("0")) <= 9 else 10**9 for d in digits)  # int() refuses 5,000 digits
-    return low, (high if digits[1] else None) if comma else low
+    # int() refuses 5,000 digits
+    low, high = (int(d[:10] or 0) if len(d.lstrip("0")) <= 9 else 10**9 for d in (least, most))
+    return low, (high if most else None) if comma else low
 
 
 class Parser:
@@ -154,10 +149,13 @@ class Parser:
         return self.pattern[self.at - 1]
 
     def skip_comments(self) -> None:
-        while "x" in self.flags and self.at < len(self.pattern):
-            if self.pattern[self.at].isspace():
+        while True:
+            start, spaced = self.at, "x" in self.flags
+            if self.take("(?#"):
+                self.until(")", "a comment that is not closed", start)
+            elif spaced and self.pattern[self.at : self.at + 1].isspace():
                 self.at += 1
-            elif self.peek("#"):
+            elif spaced and self.peek("#"):
                 end = self.pattern.find("\n", self.at)
                 self.at = len(self.pattern) if end < 0 else end + 1
             else:
@@ -223,7 +221,10 @@ class Parser:
                 return simple
         if self.peek("{"):
             end = self.pattern.find("}", self.at)
-            bounds = repeat_bounds(self.pattern[self.at + 1 : max(end, 0)])
+            inside = self.pattern[self.at + 1 : max(end, 0)]
+            if self.rust and "x" in self.flags:
+                inside = ",".join(map(str.strip, inside.split(",")))
+            bounds = repeat_bounds(inside)
             self.at = self.at if bounds is None else end + 1
             return bounds
         return None
@@ -273,7 +274,7 @@ class Parser:
         if following == "A":
             return Start()
         if following in "bB":
-            word = Chars(word_set(self.dialect))
+            word = Chars(self.words(False))
             sides = [[Around(word, ahead, ahead == first) for ahead in (False, True)] for first in (False, True)]
             if following == "B":
                 sides = [[Around(word, ahead, negated) for ahead in (False, True)] for negated in (False, True)]
@@ -302,9 +303,6 @@ class Parser:
         wrap = ""
         number = 0
         if self.take("?"):
-            if self.take("#"):
-                self.until(")", "a comment that is not closed", start)
-                return None
             wrap = next((kind for kind in (">", "=", "!", "<=", "<!", ":") if self.take(kind)), "")
             if not wrap and (self.take("<") or (self.rust and self.take("P<"))):
                 at = self.at
@@ -369,19 +367,24 @@ class Parser:
                 name = self.until("}", "a property \\p{...} that is not closed", start)
             negated = (char == "P") != name.startswith("^")
             name = name.removeprefix("^")
-            members = property_set(name) if self.rust or "=" not in name else None
-            members = members or CharSet("property", name, name=name)
+            if not self.rust and (posix := name.lower()) in ("graph", "print", "word", "xdigit"):
+                members = self.words(in_class) if posix == "word" else class_set(UNICODE_POSIX[posix])
+            else:
+                known = property_set(name) if self.rust or "=" not in name else None
+                members = known or CharSet("property", name, name=name)
             if negated:
                 return CharSet("not", self.chars(members) if self.rust or in_class else members)
             return members
         if char in "dDsSwWhH":
-            members = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower())
-            if members is None:
-                members = class_set(UNICODE_POSIX["word"]) if in_class and not self.rust else word_set(self.dialect)
+            members = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower()) or self.words(in_class)
             return CharSet("not", members) if char.isupper() else members
         if char.isalnum() and char.isascii():
             raise self.error(f"\\{char} is not a known escape", start)
         return CharSet.chars(ord(char))
+
+    def words(self, in_class: bool) -> CharSet:
+        """`\\w`: Alphabetic, marks, decimal digits, connectors, and what the dialect adds to them."""
+        return class_set(UNICODE_POSIX["word"] if in_class and not self.rust else WORDS[self.dialect])
 
     def code(self, kind: str, start: int) -> int:
         if not self.rust and (kind == "U" or (kind == "u" and self.peek("{"))):

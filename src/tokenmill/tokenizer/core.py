@@ -9,7 +9,7 @@ import itertools
 import re
 import sys
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, WrongTypeError
@@ -142,13 +142,9 @@ class Core:
         return texts
 
     def _spelt_tokens(self) -> list[str | None]:
-        from ..formats.byte_alphabet import to_text
-        from ..formats.pieces import piece_texts
+        from ..formats.pieces import token_texts
 
-        if self.vocabulary.alphabet == "bytes":
-            texts = [None if token is None else to_text(token) for token in self.tokens]
-        else:
-            texts = piece_texts(self.vocabulary, self.tokens)
+        texts = token_texts(self.vocabulary, self.tokens)
         for id, token in self.vocabulary.decode_only:
             texts[id] = token.decode(errors="replace")
         return texts
@@ -166,11 +162,14 @@ class Core:
 
     @lazy
     def unknown_runs(self) -> re.Pattern[str]:
-        """Matches characters that have no token."""
-        apart = {*self.vocabulary.byte_tokens}
-        tokens = (token for id, token in enumerate(self.vocabulary.tokens) if token and id not in apart)
-        known = [text for token in tokens if len(text := token.decode(errors="ignore")) == 1]
-        return re.compile(f"[^{''.join(map(re.escape, known))}]+" if known else "(?s:.)+")
+        """Matches a run of characters without a token, which are one unknown id; or the character that is the unknown token."""
+        vocabulary, apart = self.vocabulary, {*self.vocabulary.byte_tokens}
+        ids = {
+            token.decode(errors="ignore"): id for id, token in enumerate(vocabulary.tokens) if token and id not in apart
+        }
+        known = {re.escape(text): id for text, id in ids.items() if len(text) == 1}
+        own = [text for text, id in known.items() if id == vocabulary.unknown]
+        return re.compile("|".join([*own, f"[^{''.join(known)}]+" if known else "(?s:.)+"]))
 
     @lazy
     def ordered_tokens(self) -> list[tuple[bytes, int]]:
@@ -362,12 +361,6 @@ class Core:
         from .offsets import truncate  # late: the kernel tells nearly all
 
         return truncate(self, text, max_tokens, plan)
-
-    def parts(self, text: str) -> Iterator[bytes | int]:
-        """Yield the sections of `text`: the bytes of each part that is split, and the ids of added tokens that are not special."""
-        from .offsets import parts
-
-        return parts(self, repair(text))
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan, *more: object) -> Any:
         """Return the result of a method of the kernel."""

@@ -6,7 +6,7 @@ import json
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from itertools import accumulate
 from numbers import Integral
@@ -20,6 +20,8 @@ from .core import Core
 from .normalization import repair
 from .special import Plan
 from .streams import StreamDecoder
+
+_KEPT = 32  # ids: more than a decoder looks back
 
 Pieces = list[tuple[int, int, int]]  # ids, each with its first character and the one after its last
 
@@ -87,9 +89,6 @@ class LibraryCore(Core):
         change = getattr(self.model.tokenizer.normalizer, "normalize_str", str)
         return "".join(part if part in kept else change(part) for part in self._pattern(kept).split(text))
 
-    def parts(self, text: str) -> Iterator[bytes | int]:
-        yield repair(text).encode()
-
     def _pieces(self, text: str, plan: Plan, offsets: bool = True) -> Pieces:
         """The ids of a text. Without `offsets`, their characters are not told."""
         self.added.check(text, plan)
@@ -133,14 +132,24 @@ class LibraryCore(Core):
 
     def decode_with_offsets(self, ids: Any) -> tuple[str, list[int]]:
         text = self.decode(ids, "strict")
-        return text, [min(len(self.decode(ids[:n], "replace")), len(text)) for n in range(len(ids))]
+        starts: list[int] = []
+        kept: list[int] = []
+        before = 0  # characters of the ids that are not kept
+        for id in ids:
+            found = self.decode(kept, "replace")
+            whole = found if text.startswith(found, before) else found.rstrip("\ufffd")  # without a part of a character
+            starts.append(max([before + len(whole), *starts[-1:]]))
+            kept, own = _last_ids(self, kept, found)
+            before += len(found) - len(own)
+            kept = [*kept, id]
+        return text, starts
 
     def stream_decoder(self, errors: str, left_out: frozenset[int]) -> LibraryStreamDecoder:
         return LibraryStreamDecoder(self, left_out)
 
 
 class LibraryStreamDecoder(StreamDecoder):
-    """The stream decoder of a LibraryCore: text is given once more ids cannot change it. All ids are decoded each time."""
+    """The stream decoder of a LibraryCore: text is given once more ids cannot change it. The last ids are decoded each time."""
 
     def __init__(self, core: LibraryCore, left_out: frozenset[int]):
         self._core: LibraryCore = core
@@ -156,7 +165,10 @@ class LibraryStreamDecoder(StreamDecoder):
         while end and self._ids[end - 1] in self._core.byte_ids:
             end -= 1
         text = self._core.decode(self._ids[:end], "replace").rstrip("\ufffd")
-        return self._take(text if text.startswith(self._given) else self._given)
+        new = self._take(text if text.startswith(self._given) else self._given)
+        kept, self._given = _last_ids(self._core, self._ids[:end], self._given)
+        self._ids[:end] = kept
+        return new
 
     def finish(self) -> str:
         """End the stream: return the rest of the text, and start again."""
@@ -167,6 +179,13 @@ class LibraryStreamDecoder(StreamDecoder):
     def _take(self, text: str) -> str:
         new, self._given = text[len(self._given) :], text
         return new
+
+
+def _last_ids(core: LibraryCore, ids: list[int], text: str) -> tuple[list[int], str]:
+    """The last of many ids, where they alone are decoded to the end of their `text`, and that end; else all."""
+    if len(ids) > 2 * _KEPT and (own := core.decode(ids[-_KEPT:], "replace")) and text.endswith(own):
+        return ids[-_KEPT:], own
+    return ids, text
 
 
 def _pattern_of(contents: frozenset[str]) -> re.Pattern[str]:

@@ -97,7 +97,7 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
         old, new = arguments
         return [(found.start(), found.end(), new) for found in re.finditer(re.escape(old), text)]
     if name == "ReplaceRegex":
-        return [(start, end, arguments[1]) for start, end in _matches(arguments[0], text)]
+        return [(start, end, arguments[1]) for start, end in finder_of(arguments[0])(text)]
     if name == "Strip":
         left, right = arguments
         start = len(text) - len(text.lstrip(STRIPPED)) if left else 0
@@ -146,14 +146,6 @@ def joined_pairs() -> list[tuple[int, int, int]]:
     rows = [(ord(starter), ord(mark), 0) for starter, mark in _compositions()]
     rows += [(ord(unicodedata.normalize("NFC", starter + mark)), _NO_POINT, 0) for starter, mark in _compositions()]
     return rows + [(_NO_POINT, ord(mark), 1 + unicodedata.combining(mark)) for mark in _joining()]
-
-
-def _matches(pattern: str, text: str) -> Iterable[tuple[int, int]]:
-    if (find := finder_of(pattern)) is not None:
-        return find(text)
-    from ..split.backtracking import matches  # late: the regex module takes long to import
-
-    return matches(pattern, text)
 
 
 def class_page(change: Change, steps: Sequence[Step], number: int) -> tuple[bytes, bytes]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..errors import UsageError
 from .encoding._spans_cy import character_spans, token_spans
-from .normalization import align, encoded
+from .normalization import align, encoded, repair
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,14 +72,13 @@ def encode_spans(
         return cast("LibraryCore", core).encode_spans(data, plan, normalized)
     ids, rows, changes = encode_parts(core, data, plan, limit)
     vocabulary = core.vocabulary
-    unknown, token = -1, b""
-    if vocabulary.unknown is not None:
-        unknown, token = vocabulary.unknown, vocabulary.token_bytes(vocabulary.unknown) or b""
-    by_character = vocabulary.alphabet == "characters"
-    occurs = vocabulary.fuse_unknown and unknown.to_bytes(4, sys.byteorder, signed=True) in bytes(ids)
+    unknown, several = vocabulary.unknown, vocabulary.fuse_unknown or vocabulary.whole_pretokens
+    occurs = several and unknown is not None and unknown.to_bytes(4, sys.byteorder) in bytes(ids)
     occurs = occurs and unknown in memoryview(ids).cast("B").cast("I")  # those bytes may also lie across two ids
-    sizes = _fused_sizes(core, data, rows, changes) if occurs else []
-    found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, token, by_character, sizes)
+    sizes = _unknown_sizes(core, data, rows, changes) if occurs else []
+    by_character = vocabulary.alphabet == "characters"
+    unknown = -1 if unknown is None else unknown
+    found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, by_character, sizes)
     spans = memoryview(found).cast("q")
     if changes and normalized:
         data = _to_normalized(spans, memoryview(rows).cast("Q"), data, changes)
@@ -88,15 +87,18 @@ def encode_spans(
     return ids, spans, data
 
 
-def _fused_sizes(core: Core, data: bytes, rows: Memory, changes: list[bytes]) -> list[int]:
-    """The bytes of each run of characters without a token in a pretoken, which is one unknown id."""
+def _unknown_sizes(core: Core, data: bytes, rows: Memory, changes: list[bytes]) -> list[int]:
+    """The bytes of each unknown id: those of a whole pretoken, of a run of characters without a token; 1 is one character."""
     sizes: list[int] = []
+    unknown, fused = core.vocabulary.unknown, core.vocabulary.fuse_unknown
     for _, kind, text in part_texts(data, rows, changes):
-        if kind != ADDED_TOKEN and core.unknown_runs.search(text.decode()):
-            for start, end in itertools.pairwise([0, *core.splitter.ends(text)]):
-                pretoken = text[start:end]
-                if not (core.vocabulary.whole_pretokens and pretoken in core.ids_by_token):
-                    sizes += [len(run.encode()) for run in core.unknown_runs.findall(pretoken.decode())]
+        for start, end in itertools.pairwise([0, *core.splitter.ends(text)]) if kind != ADDED_TOKEN else ():
+            ids = core.encode_pretoken(text[start:end])
+            if ids == [unknown]:
+                sizes.append(end - start)
+            elif unknown in ids:
+                runs = core.unknown_runs.findall(text[start:end].decode()) if fused else ()
+                sizes += [len(run.encode()) for run in runs] or [1] * ids.count(unknown)
     return sizes
 
 
@@ -165,7 +167,10 @@ def encode_parts(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[
 
 def parts(core: Core, text: str) -> Iterator[bytes | int]:
     """Yield the sections of a text: the bytes of each part that is split, and the ids of added tokens that are not special."""
-    data = text.encode()
+    data = repair(text).encode()
+    if core.kernel is None:
+        yield data
+        return
     ids, rows, changes = core.kernel.encode_parts(data, core.plan((), ()).sections, -1, False)
     tokens = iter(memoryview(ids).cast("I"))
     for _, kind, part in part_texts(data, rows, changes):

@@ -8,10 +8,11 @@ that are not special are found in any text, with Hugging Face's flags.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import NamedTuple, NoReturn, TypedDict
 
 from ..errors import SpecialTokenError, UnknownOptionError, UsageError, WrongTypeError
+from ..split.splitter import finder_of
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.normalization import Step
 from .encoding._finder_cy import Finder
@@ -146,19 +147,9 @@ def _finder_of(tokens: Mapping[str, AddedToken]) -> Finder | None:
     return Finder(ids, flags, has_word_character)
 
 
-@cache
-def _word_table() -> tuple[memoryview, bytes]:
-    """The page of each 128 code points, and the pages, which hold 1 for each word character: `\\w` of Rust."""
-    from ..split.alphabet import membership
-    from ..split.syntax import word_set
-
-    return membership(word_set())
-
-
 def has_word_character(text: str) -> bool:
-    """Whether a text has a word character."""
-    pages_of, pages = _word_table()
-    return any(pages[pages_of[code >> 7] * 128 + (code & 127)] for code in map(ord, text))
+    """Whether a text has a word character: `\\w` of Rust."""
+    return any(finder_of(r"\w")(text))
 
 
 def refuse(token: str) -> NoReturn:

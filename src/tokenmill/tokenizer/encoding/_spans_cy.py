@@ -4,7 +4,6 @@ import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
-from cython.cimports.libc.string import memcmp
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     ADDED_TOKEN,
     CHANGED_STRETCH,
@@ -16,13 +15,13 @@ NO_TOKEN = cython.declare(uint32_t, 0xFFFFFFFF)
 
 
 def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[uint8_t][::1], size_memory: bytes,
-                data: bytes, changes: list, unknown: int64_t, unknown_token: bytes,
-                by_character: cython.bint, fused_sizes: list) -> bytearray:
+                data: bytes, changes: list, unknown: int64_t, by_character: cython.bint,
+                unknown_sizes: list) -> bytearray:
     """Return the start and the end of each id in a text, as rows of two int64; in its changed stretch, for a row IN_CHANGED.
 
     id_memory, row_memory: what Encoder.encode_parts returns. size_memory: the bytes of each token by id, uint32. unknown: an id
-    that stands for one byte, or by_character for one character, unless the text there is unknown_token; -1 for none.
-    fused_sizes: how many bytes each unknown id stands for, in order, where it stands for several characters.
+    that stands for one byte, or by_character for one character; -1 for none.
+    unknown_sizes: how many bytes each unknown id stands for, in order, where it may stand for several characters.
     """
     n: cython.Py_ssize_t = id_memory.shape[0] // 4
     ids: cython.pointer(cython.const[uint32_t]) = cython.NULL
@@ -35,11 +34,7 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
     spans: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
     n_rows: cython.Py_ssize_t = row_memory.shape[0] // (4 * cython.sizeof(cython.size_t))
     stretch: cython.Py_ssize_t = -1
-    fused: cython.Py_ssize_t = 0
-    own: cython.Py_ssize_t = len(unknown_token)
-    of_unknown: cython.pointer(cython.const[uint8_t]) = cython.cast(
-        cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(unknown_token)
-    )
+    n_unknown: cython.Py_ssize_t = 0
     if n > 0:
         ids = cython.cast(cython.pointer(cython.const[uint32_t]), cython.address(id_memory[0]))
     if n_rows > 0:
@@ -69,13 +64,11 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
             size: int64_t = 0
             if ids[i] < n_sizes and sizes[ids[i]] != NO_TOKEN:
                 size = sizes[ids[i]]
-            if ids[i] == unknown and at >= begin and not (
-                own and at + own <= length and memcmp(text + at, of_unknown, own) == 0
-            ):
+            if ids[i] == unknown:
                 size = 1
-                if fused < len(fused_sizes):
-                    size = fused_sizes[fused]
-                    fused += 1
+                if n_unknown < len(unknown_sizes):
+                    size = unknown_sizes[n_unknown]
+                    n_unknown += 1
                 while by_character and at + size < length and text[at + size] & 0xC0 == 0x80:
                     size += 1
             spans[2 * i] = at if at > begin else begin
