@@ -334,7 +334,7 @@ def test_wrong_settings_are_errors_that_say_what_is_allowed():
         ({"model_max_length": "x"}, "it must be a number or None"),
         ({"model_input_names": 5}, "it must be a list of texts"),
         ({"chat_template": 5}, "it must be text, a mapping or None"),
-        ({"extra_special_tokens": 5}, "it must be a list of texts, an AddedToken or None, a mapping or None"),
+        ({"extra_special_tokens": 5}, "it must be a list of texts, AddedTokens or None, a mapping or None"),
         ({"added_tokens_decoder": 5}, "transformers does not accept the settings added_tokens_decoder"),
     ):
         with pytest.raises(UsageError, match=message):
