@@ -103,7 +103,7 @@ def matrix(results: dict) -> list[str]:
         "## Families and scripts, new text in small pieces",
         "The protocol of Hugging Face's tokbench: chunks of 10 kB to lists of ids, one core. The first of six slices is the warm-up, and the "
         "figure is the median of the five others, whose text is new. In each of five rounds the libraries have fresh processes, which "
-        f"take turns, a text each. {ids}",
+        f"encode each text one after the other. {ids}",
         "MB per second of CPU time:",
         table(
             ["", *results],

@@ -31,6 +31,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -56,6 +57,8 @@ PEERS = (
     "wordchipper",
 )
 PACKAGES = {"iree": "iree-tokenizer", "splintr": "splintr-rs"}  # where the names differ
+
+Item = TypeVar("Item")
 
 
 def main(run: Callable[[], dict | None], *jobs: Callable[..., dict]) -> None:
@@ -239,7 +242,7 @@ def alternate(
 def in_turns(jobs: dict[str, list[str]], n: int, rounds: int = 5) -> dict[str, list[dict]]:
     """Run all jobs at once, in fresh processes, `rounds` times or once with --quick. They do the `n` items of `each_turn` in turns.
 
-    So all libraries do an item within a second, in which the speed of a shared machine changes less than in a whole job.
+    So all libraries do an item at nearly the same time: the speed of a shared machine changes within seconds.
     """
     kept: dict[str, list[dict]] = {name: [] for name in jobs}
     for _ in range(1 if QUICK else rounds):
@@ -259,7 +262,7 @@ def in_turns(jobs: dict[str, list[str]], n: int, rounds: int = 5) -> dict[str, l
     return kept
 
 
-def each_turn(items: Iterable[str]) -> Iterator[str]:
+def each_turn(items: Iterable[Item]) -> Iterator[Item]:
     """Yield each item when it is this job's turn, which ends when the next item is asked for."""
     for item in items:
         sys.stdin.readline()

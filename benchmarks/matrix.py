@@ -4,8 +4,8 @@ python -m benchmarks matrix
 
 A text is cut into chunks of 10 kB and the chunks into slices that share nothing. The first slice warms the library up; the
 figure of a round is the median of the next five, so every chunk is new to the library. One process on one core has one
-library and one vocabulary, which it loads anew for each text. The processes take turns, a text each. The ids of all
-libraries are compared.
+library and one vocabulary, which it loads anew for each text. The processes take turns: all load, then each encodes the text. The
+ids of all libraries are compared.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 import statistics
 import sys
 import time
+from collections.abc import Callable
 
 from .encode_jobs import digest
 from .encoders import encoder_of, tokenizer_json
@@ -37,6 +38,7 @@ SCRIPTS = {
     "Hangul": "\uac00-\ud7a3",
 }
 TEXTS = ("en", "code", *SCRIPTS, "symbols", "chat")
+TURNS = [(text, step) for text in TEXTS for step in ("load", "encode")]
 LIMIT = MOST_CHUNKS * SLICES * CHUNK  # bytes of a text
 
 
@@ -84,21 +86,31 @@ def slices_of(path: str) -> list[list[str]]:
     return [chunks[n * i : n * (i + 1)] for i in range(SLICES)]
 
 
-def measure(library: str, model: str, text: str) -> dict:
-    """Return MB/s of the median slice, and a digest of all ids."""
-    slices = slices_of(text_file(text, model))
+def opened(library: str, model: str) -> Callable[[str], list[int]] | Exception:
+    """The call that encodes a text to a list. A peer that cannot open a file has no figure."""
     try:
         encoder = encoder_of(library, model)
-        encode = encoder.with_special or encoder.listed
-        ids: list[int] = []
-        speeds = []
+    except Exception as error:
+        if library == "tokenmill":
+            raise
+        return error
+    return encoder.with_special or encoder.listed
+
+
+def measure(library: str, encode: Callable[[str], list[int]] | Exception, slices: list[list[str]]) -> dict:
+    """Return MB/s of the median slice, and a digest of all ids."""
+    ids: list[int] = []
+    speeds = []
+    try:
+        if isinstance(encode, Exception):
+            raise encode
         for chunks in slices:
             start = time.process_time()
             rows = [encode(chunk) for chunk in chunks]
             speeds.append(sum(len(chunk.encode()) for chunk in chunks) / 1e6 / (time.process_time() - start))
             for row in rows:
                 ids += row
-    except Exception as error:  # a peer that cannot open a file or encode a text has no figure
+    except Exception as error:  # nor has one that cannot encode a text
         if library == "tokenmill":
             raise
         return {"error": f"{type(error).__name__}: {error}"[:200]}
@@ -106,10 +118,16 @@ def measure(library: str, model: str, text: str) -> dict:
 
 
 def job(library: str, model: str) -> dict:
-    """Measure all texts on one core."""
+    """Measure all texts on one core. A turn loads the vocabulary, and the next one encodes a text."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    return {text: measure(library, model, text) for text in each_turn(TEXTS)}
+    results = {}
+    for text, step in each_turn(TURNS):
+        if step == "load":
+            slices, encode = slices_of(text_file(text, model)), opened(library, model)
+        else:
+            results[text] = measure(library, encode, slices)
+    return results
 
 
 def run() -> dict:
@@ -120,7 +138,7 @@ def run() -> dict:
             text_file(text, model)  # made before anything is measured
         peers = PEERS + MORE_PEERS * (model == MODELS[0])
         libraries = ["tokenmill", *(peer for peer in peers if version_of(peer))]
-        kept = in_turns({library: ["benchmarks.matrix", "job", library, model] for library in libraries}, len(TEXTS))
+        kept = in_turns({library: ["benchmarks.matrix", "job", library, model] for library in libraries}, len(TURNS))
         results[model] = {
             text: {library: [each[text] for each in rounds] for library, rounds in kept.items()} for text in TEXTS
         }

@@ -47,10 +47,7 @@ def _put_text(out: cython.pointer(uint8_t), at: cython.size_t, text: cython.poin
     Returns NOT_PLAIN for text that a filter may change, or that is not UTF-8. Filters may change control characters, other
     ends of lines than a line feed, marks and noncharacters.
     """
-    size: cython.size_t
     point: uint32_t = 0
-    byte: uint8_t
-    escape: uint8_t
     count: cython.size_t = 0
     white: cython.bint = True
     while start < end:
@@ -94,18 +91,14 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
     space; how many documents and bytes of text they have; and how many were left out, with fewer than `min_chars` characters.
     """
     n: cython.Py_ssize_t = ends.shape[0]
-    i: cython.Py_ssize_t
-    start: cython.size_t
     end: cython.size_t = ends[first - 1] if first > 0 else 0
     last: cython.size_t
-    at: cython.size_t
     written: cython.size_t = 0
     kept: cython.size_t = 0
     text_bytes: cython.size_t = 0
     short: cython.size_t = 0
     chars: cython.size_t = 0
     blank: cython.bint = False
-    number: uint64_t
     digits: uint8_t[20]
     first_digit: cython.int
     id_bytes: cython.const[uint8_t][::1] = ids[0] or b"\0"
@@ -119,8 +112,8 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
     # An escape doubles a character.
     room: cython.size_t = 2 * (ends[n - 1] - end + id_ends[n - 1] + title_ends[n - 1]) + (n - first) * (len(source) + 80)
     lines: bytes = PyBytes_FromStringAndSize(cython.NULL, room)
-    out: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(lines))
-    name: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(source))
+    out = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(lines))
+    name = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(source))
     for i in range(first, n):
         start, last, end = end, ends[i], ends[i]
         at = _put(out, written, b'{"id": "', 8)

@@ -29,8 +29,8 @@ Row = cython.struct(
 @cython.exceptval(check=False)
 def _order(first: cython.pointer(cython.const[cython.void]), second: cython.pointer(cython.const[cython.void])) -> cython.int:
     """Which of two rows comes first in canonical order; 0 if they have the same pretoken."""
-    a: cython.pointer(cython.const[Row]) = cython.cast(cython.pointer(cython.const[Row]), first)
-    b: cython.pointer(cython.const[Row]) = cython.cast(cython.pointer(cython.const[Row]), second)
+    a = cython.cast(cython.pointer(cython.const[Row]), first)
+    b = cython.cast(cython.pointer(cython.const[Row]), second)
     if a.hash != b.hash:
         return 1 if a.hash > b.hash else -1
     order = memcmp(a.pretoken, b.pretoken, min(a.length, b.length))
@@ -181,7 +181,7 @@ class RowMerge:
         """Write the rows to `sorted` in canonical order."""
         n: cython.size_t = self.used
         buckets: cython.size_t = 1
-        low: uint64_t = cython.cast(uint64_t, -1)
+        low = cython.cast(uint64_t, -1)
         high: uint64_t = 0
         shift: cython.int = 0
         end: cython.size_t = 0

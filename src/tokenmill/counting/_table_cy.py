@@ -239,7 +239,7 @@ class CountTable:
 
     def grow(self, slots: cython.size_t, pause):
         """Move the entries to a table of `slots` slots, which are more. pause: called often; it may raise to give up."""
-        entries: cython.pointer(Entry) = cython.cast(cython.pointer(Entry), tm_pages_new(slots * cython.sizeof(Entry)))
+        entries = cython.cast(cython.pointer(Entry), tm_pages_new(slots * cython.sizeof(Entry)))
         first: cython.size_t = 0
         if entries == cython.NULL:
             raise MemoryError

@@ -74,7 +74,7 @@ class EventTable:
 
         i: cython.size_t
         removals: cython.bint = (np.asarray(events)[:, 1] < 0).any()
-        made: cython.pointer(Made) = cython.cast(cython.pointer(Made), zeroed_array(self.n_ids, cython.sizeof(Made)))
+        made = cython.cast(cython.pointer(Made), zeroed_array(self.n_ids, cython.sizeof(Made)))
         latest: uint32_t[::1] = np.zeros(self.n_ids, np.uint32)  # by token: the number of its last parts list, plus 1
         first: uint32_t[::1] = np.zeros(self.n_events, np.uint32)  # by event: the first one of the same pair or token
         try:
@@ -251,8 +251,8 @@ class EventTable:
     def replay_long(self, ids, n, memory, happened, weight):
         # With a heap of (event, place). A token is at the place of its first symbol, so its parts have places of their
         # own when it is taken apart.
-        nodes: cython.pointer(Node) = cython.cast(cython.pointer(Node), memory)
-        heap: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), nodes + n)
+        nodes = cython.cast(cython.pointer(Node), memory)
+        heap = cython.cast(cython.pointer(uint64_t), nodes + n)
         used: cython.size_t = 0
         steps: cython.size_t = 0
         link_tokens(nodes, ids, cython.cast(uint32_t, n))

@@ -189,7 +189,7 @@ class BpeTables:
     @cython.cfunc
     @cython.exceptval(check=False)
     def find(self, text: bytes) -> uint32_t:
-        p: Bytes = cython.cast(Bytes, PyBytes_AS_STRING(text))
+        p = cython.cast(Bytes, PyBytes_AS_STRING(text))
         return self.id_at(self.text(p, PyBytes_GET_SIZE(text), p + PyBytes_GET_SIZE(text)))
 
     @cython.cfunc
@@ -264,7 +264,7 @@ class BpeTables:
     @cython.cfunc
     def drop_repeated(self):
         """Of a pair that is listed twice keep the last. Equal pairs make the same token, so those that make one are compared."""
-        latest: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
+        latest = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
         before: cython.pointer(uint32_t) = cython.NULL
         kept: cython.size_t = 0
         try:
@@ -374,7 +374,7 @@ class BpeTables:
         o: cython.size_t = 0
         n: cython.size_t = 0
         self.drop_repeated()
-        flags: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), zeroed_array(self.n_ids, 1))
+        flags = cython.cast(cython.pointer(uint8_t), zeroed_array(self.n_ids, 1))
         try:
             for id in apart:
                 flags[id] = 1
@@ -439,7 +439,7 @@ def _bytes_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t)) -> cython.
 def _text_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t), mark: bytes) -> cython.Py_ssize_t:
     """A text with spaces for `mark`. Returns its size."""
     size: cython.size_t = PyBytes_GET_SIZE(mark)
-    space: Bytes = cython.cast(Bytes, PyBytes_AS_STRING(mark))
+    space = cython.cast(Bytes, PyBytes_AS_STRING(mark))
     i: cython.size_t = 0
     count: cython.Py_ssize_t = 0
     if size == 0:

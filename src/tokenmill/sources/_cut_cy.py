@@ -26,7 +26,7 @@ def _find(text: cython.pointer(uint8_t), start: cython.size_t, length: cython.si
     """Return the position of `byte` in text[start:length]; `length` if it is not there."""
     if start >= length:
         return length
-    pointer: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), memchr(text + start, byte, length - start))
+    pointer = cython.cast(cython.pointer(uint8_t), memchr(text + start, byte, length - start))
     return length if pointer == cython.NULL else cython.cast(cython.size_t, pointer - text)
 
 

@@ -328,8 +328,7 @@ class Scanner:
         length: cython.size_t = data.shape[0]
         if start >= length:
             return b""
-        ends: cython.pointer(cython.size_t) = cython.cast(
-            cython.pointer(cython.size_t), malloc(room * cython.sizeof(cython.size_t)))
+        ends = cython.cast(cython.pointer(cython.size_t), malloc(room * cython.sizeof(cython.size_t)))
         if ends == cython.NULL:
             raise MemoryError
         try:

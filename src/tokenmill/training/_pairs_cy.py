@@ -293,7 +293,7 @@ class Pairs:
     def _add_hole(self, at, size):
         """Keep memory for later segments, unless it is small. A Block begins at a multiple of 8."""
         skipped: cython.size_t = -cython.cast(cython.size_t, at) & 7
-        hole: cython.pointer(Block) = cython.cast(cython.pointer(Block), at + skipped)
+        hole = cython.cast(cython.pointer(Block), at + skipped)
         if size >= SMALLEST_HOLE:
             hole.size = size - skipped
             hole.next = self.holes[tm_log2(hole.size)]

@@ -74,7 +74,7 @@ class Tokens:
     def to_list(self) -> list:
         """The bytes of all tokens by id."""
         id: uint32_t
-        data: cython.p_char = cython.cast(cython.p_char, self.text)
+        data = cython.cast(cython.p_char, self.text)
         return [data[self.token[id].at : self.token[id].at + self.token[id].length] for id in range(self.n_tokens)]
 
     def removed(self) -> list:

@@ -11,7 +11,7 @@ def pack_tokens(tokens: tuple, left_out=frozenset()) -> tuple:
     """The tokens and their sizes. left_out: ids that get none."""
     n: cython.Py_ssize_t = len(tokens)
     sizes: bytes = PyBytes_FromStringAndSize(cython.NULL, 4 * n)
-    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
+    size = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     kept: list = []
     for i in range(n):
         token = tokens[i]
@@ -26,7 +26,7 @@ def pack_tokens(tokens: tuple, left_out=frozenset()) -> tuple:
 def unpack_tokens(blob: bytes, sizes: bytes) -> tuple:
     """The tokens of `pack_tokens`."""
     p: cython.p_char = PyBytes_AS_STRING(blob)
-    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
+    size = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     tokens: list = []
     for i in range(PyBytes_GET_SIZE(sizes) // 4):
         if size[i] == NO_TOKEN:
@@ -41,7 +41,7 @@ def spaced_tokens(blob: bytes, sizes: bytes) -> dict:
     """The tokens with a space after what may be a word character, by id."""
     k: cython.size_t
     p: cython.p_char = PyBytes_AS_STRING(blob)
-    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
+    size = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     found: dict = {}
     for i in range(PyBytes_GET_SIZE(sizes) // 4):
         if size[i] == NO_TOKEN:

@@ -212,7 +212,7 @@ class Decoder:
 @cython.cfunc
 def _decode_valid(data: bytes):
     """Decode UTF-8 into a str of its final width; None where a character is malformed."""
-    p: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(data))
+    p = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(data))
     size: cython.size_t = len(data)
     at: cython.size_t = 0
     count: cython.size_t = 0

@@ -85,7 +85,7 @@ class PretokenCache:
         """Make the present entries the initial ones, in the order of their slots. To be called once, on a cache without."""
         n: cython.size_t = 0
         initial: bytes = PyBytes_FromStringAndSize(cython.NULL, self.used * cython.sizeof(Entry))
-        entries: cython.pointer(Entry) = cython.cast(cython.pointer(Entry), PyBytes_AS_STRING(initial))
+        entries = cython.cast(cython.pointer(Entry), PyBytes_AS_STRING(initial))
         for i in range(self.slots):
             if self.entries[i].hi != 0:
                 entries[n] = self.entries[i]
@@ -101,7 +101,7 @@ class PretokenCache:
         slots: cython.size_t = 4
         while slots < 2 * self.initial_used:
             slots *= 2
-        index: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), tm_alloc(4 * slots))
+        index = cython.cast(cython.pointer(uint32_t), tm_alloc(4 * slots))
         if index == cython.NULL:
             raise MemoryError
         memset(index, 0, 4 * slots)

@@ -81,10 +81,10 @@ class Cutter:
         pairs: tm_pair_map
         i: cython.size_t
         n: cython.size_t = PyBytes_GET_SIZE(sizes) // 4
-        size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
-        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
+        size = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
+        p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
         made: bytearray = bytearray(n) if events is not None else bytearray(b"\1") * n
-        is_made: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(made))
+        is_made = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(made))
         rows: cython.const[int32_t][::1] = events
         if events is not None:
             for i in range(rows.shape[0] // 3):
@@ -149,7 +149,7 @@ class Cutter:
         length: cython.size_t = PyBytes_GET_SIZE(data)
         found = array("Q", bytes(8 * length))
         out: uint64_t[::1] = found
-        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+        p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
         with cython.nogil:
             while at < length:
                 n = self.scan(p, at, length, length, ends, 256)

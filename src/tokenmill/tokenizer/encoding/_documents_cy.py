@@ -71,7 +71,7 @@ def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, 
         at += max(n - continued, 0)
     out: bytearray = PyByteArray_FromStringAndSize(cython.NULL, at * width)
     bytes_: cython.p_char = PyByteArray_AS_STRING(out)
-    narrow: cython.pointer(uint16_t) = cython.cast(cython.pointer(uint16_t), bytes_)
+    narrow = cython.cast(cython.pointer(uint16_t), bytes_)
     at = 0
     with cython.nogil:
         for i in range(n):

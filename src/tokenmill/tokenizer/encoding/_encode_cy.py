@@ -130,7 +130,7 @@ class Encoder(Stages):
         """The ids of bytes that are one pretoken."""
         state: State = self.take()
         end: cython.size_t = len(pretoken)
-        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(pretoken))
+        p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(pretoken))
         try:
             if end > 0:
                 self._check(state, self.pretokens(state, p, end, cython.address(end), 1), pretoken)
@@ -152,7 +152,7 @@ class Encoder(Stages):
             step = 64 + 16 * limit
         state.only_parts = not encodes
         try:
-            p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+            p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
             self._record_parts(state, data, p, len(data), sections, limit, step)
             return _array(state), _copy(state.rows), state.changes
         finally:
@@ -170,9 +170,7 @@ class Encoder(Stages):
         state: State = self.take()
         size: cython.Py_ssize_t = 0
         end: cython.size_t = 0
-        sizes: cython.pointer(cython.const[uint32_t]) = cython.cast(
-            cython.pointer(cython.const[uint32_t]), PyBytes_AS_STRING(size_memory)
-        )
+        sizes = cython.cast(cython.pointer(cython.const[uint32_t]), PyBytes_AS_STRING(size_memory))
         try:
             p: cython.pointer(cython.const[uint8_t]) = self._bytes(state, text, cython.address(size))
             if refused is not None and refused.is_in(p, size):

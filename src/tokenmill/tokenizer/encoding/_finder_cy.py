@@ -35,7 +35,7 @@ class Finder:
         self.first = firsts[0] if len(firsts) == 1 and firsts != b" " else -1
         for i in range(self.n):
             content = self.contents[i]
-            p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(content))
+            p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(content))
             self.strings[i] = String(p, PyBytes_GET_SIZE(content), ids[content], flags.get(content, 0))
             self.flagged |= self.strings[i].flags != 0
             self.alone[p[0]] |= self.strings[i].length == 1
@@ -114,7 +114,7 @@ class Finder:
         which: cython.Py_ssize_t = 0
         size: cython.size_t = len(data)
         block = tm_pair_block(size, TM_NO_BLOCK, 0)
-        text: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+        text = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
         return None if self.search(text, 0, size, cython.address(which), cython.address(block)) == size else self.contents[which]
 
     def is_in(self, text, length):

@@ -132,7 +132,7 @@ class NormalizationCheck:
                         break
         join_products(rows, first_columns, second_columns)
         table: bytes = PyBytes_FromStringAndSize(cython.NULL, cython.sizeof(tm_byte_pairs))
-        unsure: cython.pointer(tm_byte_pairs) = cython.cast(cython.pointer(tm_byte_pairs), PyBytes_AS_STRING(table))
+        unsure = cython.cast(cython.pointer(tm_byte_pairs), PyBytes_AS_STRING(table))
         tm_byte_pairs_make(unsure, first_columns, second_columns)
         self.kept.append(table)
         self.unsure = unsure

@@ -26,12 +26,10 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
     n: cython.Py_ssize_t = id_memory.shape[0] // 4
     ids: cython.pointer(cython.const[uint32_t]) = cython.NULL
     rows: cython.pointer(cython.const[cython.size_t]) = cython.NULL
-    sizes: cython.pointer(cython.const[uint32_t]) = cython.cast(
-        cython.pointer(cython.const[uint32_t]), PyBytes_AS_STRING(size_memory)
-    )
+    sizes = cython.cast(cython.pointer(cython.const[uint32_t]), PyBytes_AS_STRING(size_memory))
     n_sizes: cython.size_t = len(size_memory) // 4
     result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 16 * n)
-    spans: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
+    spans = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
     n_rows: cython.Py_ssize_t = row_memory.shape[0] // (4 * cython.sizeof(cython.size_t))
     stretch: cython.Py_ssize_t = -1
     n_unknown: cython.Py_ssize_t = 0
@@ -82,8 +80,8 @@ def character_spans(spans: cython.const[int64_t][::1], data: bytes) -> bytearray
     """The same spans in characters; a character that a span has a byte of is in it."""
     n: cython.Py_ssize_t = spans.shape[0]
     result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 8 * n)
-    characters: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
-    text: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+    characters = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
+    text = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
     at: int64_t = 0
     before: int64_t = 0  # characters that begin in text[0:at]
     inside: int64_t

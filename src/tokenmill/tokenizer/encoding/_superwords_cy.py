@@ -49,7 +49,7 @@ class IdMerger(Merger):
     def set_merges(self, merges: cython.const[int32_t][:, ::1], width: cython.size_t):
         """To be called once: the rows (left id, right id, new id) by rank."""
         n: uint32_t = merges.shape[0]
-        made: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
+        made = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
         self.width = width
         try:
             for rank in range(n):

@@ -60,7 +60,7 @@ class Tokens:
     size: cython.pointer(uint32_t)
 
     def __cinit__(self, blob: bytes, sizes: bytes):
-        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
+        p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
         self.blob = blob
         self.sizes = sizes
         self.n = PyBytes_GET_SIZE(sizes) // 4
@@ -139,8 +139,8 @@ def _without(built: bytes, late: tuple, tokens: Tokens) -> bytes:
 @cython.exceptval(-1)
 def _put_tokens(cache: PretokenCache, chosen: cython.p_char, blob: bytes, sizes: bytes) -> cython.int:
     """Add the tokens to a cache; of several with the same bytes the first. chosen: by id; 0 for one that is left out. NULL for all."""
-    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
-    pretoken: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
+    size = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
+    pretoken = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
     limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
     next: cython.pointer(cython.const[uint8_t]) = pretoken
     n: cython.Py_ssize_t = PyBytes_GET_SIZE(sizes) // 4
@@ -180,7 +180,7 @@ def rank_merger(packed: tuple, unknown) -> tuple:
     bytes without a token as well."""
     tokens: Tokens = Tokens(*packed)
     byte_ids = starts(packed)[0]
-    shorter: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(tokens.n + 257, 4))
+    shorter = cython.cast(cython.pointer(uint32_t), new_array(tokens.n + 257, 4))
     try:
         find_prefixes(tokens.starts, tokens.size, tokens.n, shorter)
         if None not in byte_ids:
@@ -313,7 +313,7 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
     rank: uint32_t = 0
     n: uint32_t = events.shape[0] // 3
     passed: bytearray = bytearray(n)
-    is_passed: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
+    is_passed = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
     late: set = set()  # the texts of what late merges make
     for row in range(n):
         if row & CHECK == 0:
@@ -359,7 +359,7 @@ def _number_ranks(merger: Merger, tokens: Tokens, events: cython.const[int32_t][
     rank: uint32_t = 0
     n: uint32_t = events.shape[0] // 3
     ranks: cython.pointer(uint32_t) = cython.NULL
-    made: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
+    made = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
     try:
         for row in range(n):
             rank = _rank_of(events, row, rank, scores)
@@ -389,7 +389,7 @@ def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1
     """Add the late merges of a list, and all with a disordered part. passed: by row."""
     n: uint32_t = events.shape[0] // 3
     disordered: bytearray = bytearray(n_ids)
-    is_disordered: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(disordered))
+    is_disordered = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(disordered))
     more: cython.bint = True
     while more:
         PyErr_CheckSignals()

@@ -121,7 +121,7 @@ class Merger:
         return tm_pair_ranks_add(cython.address(self.pairs), left, right, rank)
 
     def number_ranks(self, made, n):
-        ranks: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(n + 1, 4))
+        ranks = cython.cast(cython.pointer(uint32_t), new_array(n + 1, 4))
         self.offsets = cython.cast(cython.pointer(uint32_t), new_array(n, 4))  # of which few are used, and take memory
         self.block_bits = BLOCK_BITS
         ranks[0] = 0
@@ -187,7 +187,7 @@ class Merger:
 
     def first_missing(self, data: bytes) -> bytes:
         """The first byte or character of `data` that has no token; b"" if all have one."""
-        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+        p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
         i: cython.size_t = 0
         n: cython.size_t = len(data)
         length: cython.size_t = 1

@@ -81,8 +81,8 @@ def _same(a: cython.pointer(cython.const[SortedToken]), b: cython.pointer(cython
 @cython.nogil
 @cython.exceptval(check=False)
 def _compare(left: cython.pointer(cython.const[cython.void]), right: cython.pointer(cython.const[cython.void])) -> cython.int:
-    a: cython.pointer(SortedToken) = cython.cast(cython.pointer(SortedToken), left)
-    b: cython.pointer(SortedToken) = cython.cast(cython.pointer(SortedToken), right)
+    a = cython.cast(cython.pointer(SortedToken), left)
+    b = cython.cast(cython.pointer(SortedToken), right)
     order: cython.int = memcmp(a.start, b.start, min(a.size, b.size))
     if order != 0:
         return order
@@ -98,7 +98,7 @@ def _sort_by_key(items: cython.pointer(cython.pointer(SortedToken)), n: cython.s
     counts: cython.size_t[2048]  # 256 for each byte
     pass_: cython.int
     byte: cython.int
-    fresh: cython.pointer(SortedToken) = cython.cast(cython.pointer(SortedToken), new_array(n + 1, cython.sizeof(SortedToken)))
+    fresh = cython.cast(cython.pointer(SortedToken), new_array(n + 1, cython.sizeof(SortedToken)))
     memset(counts, 0, cython.sizeof(counts))
     for i in range(n):
         for pass_ in range(8):
