@@ -106,7 +106,7 @@ def test_random_vocabularies(order):
 @pytest.mark.parametrize("order", ["ranks", "merges", "events"])
 def test_pretokens_of_many_segments(order):
     """Runs of more segments than wait at once, between words, in one text, in batches and in blocks of documents."""
-    for seed in range(6 * SWEEP):
+    for seed in range(3 * SWEEP):
         rng = Random(f"long {order} {seed}")
         vocabulary = random_vocabulary(rng, order, (r" ?\w+|.",))
         core = Core(vocabulary, rng.choice([1 << 18, 1 << 22]))
