@@ -366,6 +366,15 @@ def test_wrong_options(corpus, tmp_path, call, message):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(("head", "kind"), [("<mediawiki>", "wikipedia"), ("<posts>", "stackexchange")])
+def test_a_dump_is_not_cleaned_as_text(tmp_path, head, kind):
+    path = tmp_path / "dump.xml"
+    path.write_text(f"<?xml version='1.0'?>\n{head}\n")
+    with pytest.raises(UsageError, match=f"dump.xml is a .*: clean it as {kind}"):
+        clean("text", path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_unfinished_run_of_other_options_is_left_alone(corpus, tmp_path, monkeypatch):
     folder = tmp_path / "out"
     with monkeypatch.context() as patch:

@@ -88,7 +88,7 @@ def test_other_libraries_need_as_many_tokens(sample, tmp_path, capsys):
     assert capsys.readouterr().out == ""  # the library prints nothing
     share, more = loss.differing / loss.pretokens, loss.other_tokens / loss.tokens - 1
     assert str(loss).split("\n")[0] == (
-        f"without events, merged by rank: {loss.differing:,} of {loss.pretokens:,} pretokens ({share:.3%}) get other ids "
+        f"without events, merged by rank: {loss.differing:,} of {loss.pretokens:,} pretokens ({100 * share:.3g}%) get other ids "
         f"than in event order; {loss.other_tokens:,} tokens instead of {loss.tokens:,} ({more:+.3%})"
     )
 

@@ -29,7 +29,7 @@ from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
 from ..options import Argument, Option, Options, refuse_given
 from ..sources.blocks import INPUT, MAX_DOCUMENT_BYTES, Block, Column, Cut, ReadOptions
-from ..sources.documents import Chosen, Place, blocks_of, refuse_text
+from ..sources.documents import Chosen, Place, blocks_of, refuse_dumps, refuse_text
 from ..sources.find import Skip, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
@@ -72,6 +72,8 @@ def clean(
     skipped: list[Skip] = []
     files = find_sources(sources, skipped.append if options.read.skip_damaged else None)
     refuse_text(files, options.read)
+    if not KINDS[kind][0]:
+        refuse_dumps(files)
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
     refuse_source(files, folder, report_path(folder))

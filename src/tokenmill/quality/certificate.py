@@ -54,9 +54,13 @@ class Certificate:
         if not self.tokens:
             return kept
         return (
-            f"{kept}. Of {plural(self.pretokens, 'pretoken')} {self.alike:,} ({self.alike / self.pretokens:.3%}) keep their tokens; "
+            f"{kept}. {_of(self.pretokens - self.alike, self.pretokens)} get other tokens; "
             f"{plural(self.new_tokens, 'token')} instead of {self.tokens:,} ({self.new_tokens / self.tokens - 1:+.3%})"
         )
+
+
+def _of(count: int, pretokens: int) -> str:
+    return f"{count:,} of {plural(pretokens, 'pretoken')} ({100 * count / max(1, pretokens):.3g}%)"
 
 
 def certify(
@@ -136,9 +140,9 @@ class ExportLoss:
 
     def __str__(self) -> str:
         def told(name: str, differing: int, tokens: int) -> str:
-            share, more = differing / max(1, self.pretokens), tokens / max(1, self.tokens) - 1
+            more = tokens / max(1, self.tokens) - 1
             return (
-                f"{name}: {differing:,} of {plural(self.pretokens, 'pretoken')} ({share:.3%}) get other ids than in event order; "
+                f"{name}: {_of(differing, self.pretokens)} get other ids than in event order; "
                 f"{plural(tokens, 'token')} instead of {self.tokens:,} ({more if self.tokens else 0:+.3%})"
             )
 

@@ -126,6 +126,17 @@ def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
     raise _no_fields(sources[0])
 
 
+def refuse_dumps(sources: Sequence[Source]) -> None:
+    """Raise UsageError for a dump among sources of text. Of a name other than .xml nothing is read."""
+    for source in sources:
+        if suffix_of(source) == ".xml" and can_read_again(source):
+            format, stream = _format_of(source)
+            if stream is not None:
+                stream.close()
+            if format in DUMPS:
+                raise UsageError(f"{shown(source)} is {DUMPS[format].content}: clean it as {format}")
+
+
 def _no_fields(source: Source) -> UsageError:
     return UsageError(
         f"{shown(source)} has no fields: it is not Parquet, .jsonl, .ndjson or .json. Leave out ",

@@ -203,7 +203,10 @@ class Parity(AnyOptions):
             raise UsageError(OptionName("alpha"), " is the limit of ", OptionName("window"), ": give that too")
         given = self.ratios or {}
         if not isinstance(given, Mapping):
-            given = {name: values[-1] for name, values in by_name(given).items()}
+            texts = by_name(given)
+            if several := next((name for name, values in texts.items() if len(values) > 1), None):
+                raise UsageError(f"the ratio of {several} is given as {' and '.join(texts[several])}; give one number")
+            given = {name: value for name, [value] in texts.items()}
         ratios = {name: exact_number(ratio) for name, ratio in given.items()}
         for name, ratio in ratios.items():
             if ratio is None or ratio <= 0:
