@@ -35,7 +35,7 @@ def read(path):
 
 
 def test_ddfreq_is_read_and_written_byte_for_byte(tmp_path):
-    items = list(WordCounts.from_mapping(COUNTS).canonical().items())
+    items = list(WordCounts.merge([WordCounts.from_mapping(COUNTS)]).items())
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(items))
     assert read(tmp_path / "a.ddfreq") == items
     summary = add_up([tmp_path / "a.ddfreq"], tmp_path / "c")
@@ -188,7 +188,7 @@ def test_pretokens_out_of_order_are_damage(tmp_path):
 def test_rows_that_come_in_canonical_order_are_no_trap(tmp_path, monkeypatch):
     """A table that grows while they come in would be filled at its front: minutes for what takes a second."""
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
-    counts = WordCounts.from_mapping(many(200_000, 3)).canonical()
+    counts = WordCounts.merge([WordCounts.from_mapping(many(200_000, 3))])
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(list(counts.items())))
     add_up([tmp_path / "a.ddfreq"], tmp_path / "c", memory_limit=3_000_000)
     assert list(WordCounts.load(tmp_path / "c").items()) == list(counts.items())

@@ -15,7 +15,7 @@ from ..errors import UsageError, checks_methods, plural, require
 from ..jobs.outputs import atomic_folder, refuse_folder
 from . import store
 from .ddfreq import is_counts_file, read_ddfreq
-from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, sort_rows, text_bytes
+from .rows import chosen_rows, duplicate_in, filter_rows, merge_rows, sort_rows, text_bytes
 from .weights import OTHERS, Part, scale_of, scaled
 
 if TYPE_CHECKING:
@@ -200,13 +200,6 @@ class WordCounts:
     def prune(self, min_count: int) -> WordCounts:
         """The same counts without the pretokens that were seen fewer than `min_count` times, as weighted."""
         arena, offsets, counts = filter_rows(self._rows, scaled(min_count, self.scale))
-        return replace(self, arena=arena, offsets=offsets, counts=counts)
-
-    def canonical(self) -> WordCounts:
-        """The same counts with the pretokens in canonical order."""
-        if is_canonical(self._rows):
-            return self
-        arena, offsets, counts = merge_rows([self._rows])
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     def save(self, folder: str | os.PathLike, *, overwrite: bool = False) -> None:

@@ -51,13 +51,6 @@ static inline void tm_pair_rank_prefetch(const tm_pair_ranks *table, uint32_t le
     tm_prefetch(table->filter + (size_t)(tm_pair_product(left, right) >> (64 - table->bits)));
 }
 
-/* The same for a pair that is to be added. */
-static inline void tm_pair_ranks_add_prefetch(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
-    size_t home = (size_t)(tm_pair_product(left, right) >> (64 - table->bits));
-    tm_prefetch_write(table->slots + home);
-    tm_prefetch_write(table->filter + home);
-}
-
 /* Put a product with its rank into the table; one that is there keeps its rank. 0 if all slots within reach are taken. */
 static inline int tm_pair_rank_put(tm_pair_ranks *table, uint64_t product, uint32_t rank) {
     uint64_t wanted = product << table->bits >> (table->bits + 16);

@@ -19,8 +19,6 @@ from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.events._replay_cy import SHORT_REPLAY, EventTable, replay_memory
 from cython.cimports.tokenmill.kernels._arrays import new_array
-from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_ranks_add_prefetch
-from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hashes
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, Entry, PretokenCache
@@ -39,7 +37,6 @@ from cython.cimports.tokenmill.tokenizer.merging._prefixes_cy import find_prefix
 from ...events import event_table
 
 MOST_SEEDS = cython.declare(cython.Py_ssize_t, 1 << 16)  # tokens of the lowest ids, with room for others 8 MB of the cache
-AHEAD = cython.declare(uint32_t, 8)  # merges between a fetch and its use
 PASSED = cython.declare(uint8_t, 1)  # a merge of a list that was passed over
 UNBUILT = cython.declare(uint8_t, 2)  # one that was so because a part was not built
 LATE = cython.declare(uint8_t, 3)  # one that is added at the end
@@ -318,8 +315,6 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
     for row in range(n):
         if row & CHECK == 0:
             PyErr_CheckSignals()
-        if row + AHEAD < n:
-            _fetch(merger, origins, events, row + AHEAD)
         left: uint32_t = events[3 * row]
         right: uint32_t = events[3 * row + 1]
         id: uint32_t = events[3 * row + 2]
@@ -404,19 +399,6 @@ def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1
         if passed[row] == LATE and not merger.add_pair(events[3 * row], events[3 * row + 1], row):
             raise MemoryError
     return 0
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _fetch(merger: Merger, origins: Origins | None, events: cython.const[int32_t][::1], row: uint32_t) -> cython.void:
-    """Fetch what the merges from `row` on will read, near and far ones."""
-    if origins is not None:
-        far = 3 * cython.cast(cython.size_t, min(row + AHEAD, cython.cast(uint32_t, events.shape[0] // 3 - 1)))
-        tm_prefetch(origins.of + events[far])
-        tm_prefetch(origins.of + events[far + 1])
-    if origins is None or (origins.of[events[3 * row]].size > 0 and origins.of[events[3 * row + 2]].size == 0):
-        tm_pair_ranks_add_prefetch(cython.address(merger.pairs), events[3 * row], events[3 * row + 1])
 
 
 @cython.cfunc
