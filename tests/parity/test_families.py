@@ -172,6 +172,16 @@ SECTIONS = {
 }
 
 
+def test_a_space_in_bytes_that_are_no_text_is_not_left_out(document, tmp_path):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(document(**SECTIONS["llama 2"])))
+    tok, theirs = tokenmill.load(path), pytest.importorskip("tokenizers").Tokenizer.from_file(str(path))
+    for bytes in (b" \x01\xc1", b" \xc1", b" a", b"  a", b" ", b" \xe2\x96"):
+        ids = [tok.token_to_id(f"<0x{byte:02X}>") for byte in bytes]
+        stream = tok.stream_decoder()
+        assert tok.decode(ids) == "".join(map(stream.feed, ids)) + stream.finish() == theirs.decode(ids), bytes
+
+
 @pytest.mark.parametrize("name", SECTIONS)
 def test_small_files_of_the_sentencepiece_kind(document, tmp_path, name):
     raw = document(**SECTIONS[name])

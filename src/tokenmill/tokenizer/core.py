@@ -26,7 +26,7 @@ from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .encoding.parts import pretoken_superword_cache, superword_cache
 from .merging._build_cy import event_merger, learning_cache, list_merger, packed_cache, rank_merger, starts
-from .normalization import repair
+from .normalization import leading_spaces, repair
 from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Core:
             text = self.replace_byte_tokens(ids) if divided else self.text_decoder.decode(ids, "strict")
         except UnicodeDecodeError:
             text = self.replace_byte_tokens(ids)
-        return text[left_out:]
+        return text[leading_spaces(text, left_out) :]
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`."""

@@ -48,6 +48,11 @@ def encoded(text: str) -> tuple[str, bytes]:
     return text, text.encode()
 
 
+def leading_spaces(text: str, most: int) -> int:
+    """The number of spaces that `text` begins with, at most `most`."""
+    return min(most, len(text) - len(text.lstrip(" "))) if most else 0
+
+
 def repair(text: str | bytes) -> str:
     """The text as UTF-8 can hold it: surrogate pairs become one character, lone surrogates U+FFFD, as in tiktoken."""
     if isinstance(text, bytes):

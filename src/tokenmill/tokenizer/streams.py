@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError, WrongTypeError
-from .normalization import repair
+from .normalization import leading_spaces, repair
 
 if TYPE_CHECKING:
     from .core import Core
@@ -111,9 +111,9 @@ class StreamDecoder:
         return self._shown(core.replace_byte_tokens(taken[:end]))
 
     def _shown(self, text: str) -> str:
-        shown = text[self._spaces :]
-        self._spaces = max(0, self._spaces - len(text))
-        return shown
+        spaces = leading_spaces(text, self._spaces)
+        self._spaces = self._spaces - spaces if spaces == len(text) else 0
+        return text[spaces:]
 
     def finish(self) -> str:
         """End the stream: return what is left of an incomplete character, treated as `bytes.decode` would, and start again."""
