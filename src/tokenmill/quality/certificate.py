@@ -54,13 +54,15 @@ class Certificate:
         if not self.tokens:
             return kept
         return (
-            f"{kept}. {_of(self.pretokens - self.alike, self.pretokens)} get other tokens; "
+            f"{kept}. {_share(self.pretokens - self.alike, self.pretokens)} get other tokens; "
             f"{plural(self.new_tokens, 'token')} instead of {self.tokens:,} ({self.new_tokens / self.tokens - 1:+.3%})"
         )
 
 
-def _of(count: int, pretokens: int) -> str:
-    return f"{count:,} of {plural(pretokens, 'pretoken')} ({100 * count / max(1, pretokens):.3g}%)"
+def _share(count: int, pretokens: int) -> str:
+    """A number of pretokens with its share of all, to three digits that are not leading zeros."""
+    percent = np.format_float_positional(100 * count / max(1, pretokens), 3, fractional=False, trim="-")
+    return f"{count:,} of {plural(pretokens, 'pretoken')} ({percent}%)"
 
 
 def certify(
@@ -142,7 +144,7 @@ class ExportLoss:
         def told(name: str, differing: int, tokens: int) -> str:
             more = tokens / max(1, self.tokens) - 1
             return (
-                f"{name}: {_of(differing, self.pretokens)} get other ids than in event order; "
+                f"{name}: {_share(differing, self.pretokens)} get other ids than in event order; "
                 f"{plural(tokens, 'token')} instead of {self.tokens:,} ({more if self.tokens else 0:+.3%})"
             )
 

@@ -50,7 +50,8 @@ def encoded(text: str) -> tuple[str, bytes]:
 
 def leading_spaces(text: str, most: int) -> int:
     """The number of spaces that `text` begins with, at most `most`."""
-    return min(most, len(text) - len(text.lstrip(" "))) if most else 0
+    start = text[:most]
+    return len(start) - len(start.lstrip(" "))
 
 
 def repair(text: str | bytes) -> str:
