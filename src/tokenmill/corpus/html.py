@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import require
-from .latex import script_text
+from .superscripts import script_text
 from .wikitext import Segment
 
 LINES = frozenset("br div li dt dd tr thead tbody caption summary figcaption".split())  # start and end a line

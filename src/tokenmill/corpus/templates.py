@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .latex import SUBSCRIPTS, SUPERSCRIPTS, chemical_to_text, latex_to_text, raised
+from .superscripts import SUBSCRIPTS, SUPERSCRIPTS, chemical_to_text, raised
 from .wikis import LANGUAGE_NAMES
 
 
@@ -298,7 +298,6 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (lambda a: " ".join([*a.positional[:-2], "/".join(["1", *a.positional][-2:])]), "frac sfrac fraction frac2"),
     (_chemical, "chem chemical_formula"),
     (lambda a: chemical_to_text(a.at(0)), "chem2"),
-    (lambda a: latex_to_text(a.at(0)), "tmath"),
     (_date, """
         date date- dts birth_date death_date start_date end_date birth-date birth_date_and_age death_date_and_age
         start_date_and_age bda dda"""),

@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from .latex import chemical_to_text, latex_to_text, script_text, unescaped
+from .superscripts import chemical_to_text, script_text, unescaped
 from .templates import Arguments, renderer_of, template_name
 from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
 
@@ -35,7 +35,11 @@ DROPPED = frozenset(
     "categorytree indicator includeonly charinsert dynamicpagelist".split()
 )
 _CLOSE = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in VERBATIM | DROPPED}
-_EXTENSION = re.compile(rf"<!--|<({'|'.join(sorted(VERBATIM | DROPPED))})\b([^<>]*?)(/?)>", re.IGNORECASE)
+_EXTENSION = re.compile(
+    rf"<!--|<({'|'.join(sorted(VERBATIM | DROPPED))})\b([^<>]*?)(/?)>"
+    r"|\{\{[tT]math\s*\|((?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+)\}\}",
+    re.IGNORECASE,
+)
 _REF = re.compile(r"<ref\b[^<>]*(?<!/)>", re.IGNORECASE)
 _LINE_END = re.compile(r"[ \t]*\n")
 # A template or a link without brackets in it, as most are, is one match. Of three "]", the last two close a link.
@@ -172,6 +176,10 @@ class _Page:
                 if text[start - 1] == "\n" and (line_end := _LINE_END.match(text, at)):  # it is alone on its line
                     at = line_end.end()
                 continue
+            if match[4] is not None:
+                out.append(self._hold("math", match[4]))
+                at = match.end()
+                continue
             name, at = match[1].lower(), match.end()
             close = closes.get(name)
             if not match[3]:
@@ -197,7 +205,8 @@ class _Page:
             return MARK
         block = name in ("pre", "source", "syntaxhighlight") and "\n" in content.strip()
         if name == "math":
-            content = latex_to_text(content)
+            content = unescaped(" ".join(content.split()))
+            content = f"${content}$" if content else ""
         elif name in ("chem", "ce"):
             content = chemical_to_text(content)
         else:
