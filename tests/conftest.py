@@ -21,6 +21,13 @@ hypothesis.settings.load_profile("patient")
 os.environ["TOKENMILL_CACHE"] = ""  # nothing is kept between tests
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Allow each test of a larger sweep an hour."""
+    if int(os.environ.get("TOKENMILL_SWEEP", "1")) > 1:
+        config.option.timeout = 3600
+
+
 def pytest_sessionstart(session):
     """Refuse to test a compiled module that is older than its sources."""
     import tokenmill
