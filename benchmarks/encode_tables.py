@@ -72,12 +72,7 @@ def means_of(results: dict) -> dict[str, tuple[float, int]]:
             for peer, each in peers_of(jobs).items():
                 gains.setdefault(peer, []).append(statistics.median(each))
     every = set.intersection(*({*jobs} for kept in results.values() for jobs in kept.values()))
-    names = {"tokenizers_next": "tokenizers 1.0"}
-    return {
-        names.get(peer, peer): (statistics.geometric_mean(each), len(each))
-        for peer, each in sorted(gains.items())
-        if peer in every
-    }
+    return {peer: (statistics.geometric_mean(each), len(each)) for peer, each in sorted(gains.items()) if peer in every}
 
 
 def matrix(results: dict) -> list[str]:
@@ -227,14 +222,14 @@ def families(results: dict) -> list[str]:
     """Loading and first calls, and SentencePiece-style encoding."""
 
     def cpu(rounds: list[dict]) -> str:
-        return spread(1000 * each["cpu"] for each in rounds)
+        return spread(1000 * each["process_cpu"] for each in rounds)
 
     ways = ("tokenmill", "tokenizers")
     loads = [
         [
             name,
             *(cpu(kept[way]) for way in kept),
-            *(times(kept[way], kept["tokenmill"], "cpu") for way in ways[1:] if way in kept),
+            *(times(kept[way], kept["tokenmill"], "process_cpu") for way in ways[1:] if way in kept),
         ]
         for name, kept in results["load"].items()
     ]

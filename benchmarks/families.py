@@ -2,17 +2,19 @@
 
 python -m benchmarks.families [--quick]
 
-Each figure is from a fresh process on one core; the CPU seconds of a first call include Python's start and all imports.
+Each figure is from a fresh process on one core. Of a first call and of a command it is the CPU time of a process that does nothing
+else, with Python's start and all imports.
 The texts of the second part are cleaned of <s> and </s>, which only some libraries take for special tokens there.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 from .encode_jobs import first_and_later, pieces
-from .encoders import RANKS, encoder_of
+from .encoders import RANKS, encoder_of, tokenizer_json
 from .harness import CACHE, CORPORA, alternate, corpus_file, main
 
 FILES = (
@@ -24,29 +26,40 @@ SIZES = {"tokenmill": 40_000_000, "gigatoken": 40_000_000, "tokenizers": 4_000_0
 ONE_LINE = "Hello world, this is one line."
 
 
+FIRST = {
+    "tokenmill": "import tokenmill; tokenmill.load({path!r}).encode_ordinary({line!r})",
+    "tokenizers": "import tokenizers; tokenizers.Tokenizer.from_file({path!r}).encode({line!r}, add_special_tokens=False).ids",
+}
+
+
 def first(library: str, name: str) -> dict:
-    """Load one file and encode one line."""
-    encoder_of(library, name).listed(ONE_LINE)
-    return {}
+    """A process of its own that loads one file and encodes one line."""
+    path = RANKS if name == "cl100k" else tokenizer_json(name)
+    return _process("-c", FIRST[library].format(path=str(path), line=ONE_LINE))
 
 
 def command(name: str, _: str) -> dict:
-    """A command in this process, or only the import."""
-    if name == "import tokenmill":
-        import tokenmill  # noqa: F401
-    elif name != "python":
-        (CACHE / "line.txt").write_text(ONE_LINE)
-        arguments = {
-            "tokenmill --help": ["--help"],
-            "tokenmill encode --help": ["encode", "--help"],
-            "tokenmill encode, one line": ["encode", str(CACHE / "line.txt"), "--tokenizer", str(RANKS)],
-        }[name]
-        print("{}", file=sys.__stdout__, flush=True)  # the result: a command ends its process
-        sys.argv, sys.stdout = ["tokenmill", *arguments], open(os.devnull, "w")  # noqa: SIM115
-        from tokenmill.cli import entry
+    """A process of its own for a command, or only the import."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (CACHE / "line.txt").write_text(ONE_LINE)
+    one_line = ["encode", str(CACHE / "line.txt"), "--tokenizer", str(RANKS)]
+    words = {
+        "python": ["-c", "pass"],
+        "import tokenmill": ["-c", "import tokenmill"],
+        "tokenmill --help": ["-m", "tokenmill", "--help"],
+        "tokenmill encode --help": ["-m", "tokenmill", "encode", "--help"],
+        "tokenmill encode, one line": ["-m", "tokenmill", *one_line],
+    }[name]
+    return _process(*words)
 
-        entry()
-    return {}
+
+def _process(*words: str) -> dict:
+    """Run Python with these arguments. `process_cpu`: the CPU seconds of that process."""
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"python {' '.join(words)} ended with status {status}")
+    return {"process_cpu": usage.ru_utime + usage.ru_stime}
 
 
 def encode(library: str, name: str, path: str) -> dict:

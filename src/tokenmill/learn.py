@@ -232,6 +232,8 @@ def main(words: list[str]) -> None:
     """
     import tokenmill
 
+    from .errors import TokenmillError
+
     parser = argparse.ArgumentParser(
         "python -m tokenmill.learn", description="Time each step and the kernel on a file."
     )
@@ -243,9 +245,13 @@ def main(words: list[str]) -> None:
         parser.error(f"MERGES is {merges}; give a whole number from 1 on")
     try:
         text = path.read_text(encoding="utf-8")
+        counts = tokenmill.count(path)
+    except TokenmillError as error:
+        parser.error(str(error))
     except (OSError, UnicodeDecodeError) as error:
         parser.error(f"cannot read {path} as UTF-8 text: {error}")
-    counts = tokenmill.count(path)
+    if not counts:
+        parser.error(f"{path} is empty")
     size = 256 + merges
     print(f"{path.name}: {counts.total_bytes:,} bytes, {len(counts):,} distinct pretokens")
 
@@ -258,14 +264,18 @@ def main(words: list[str]) -> None:
     before = None
     for name, step in {**STEPS, "kernel": kernel}.items():
         pretokens = [(list(pretoken), count) for pretoken, count in counts.items()]
+        print(f"{name:16}", end="", flush=True)
         start = time.perf_counter()
         done = step(pretokens, merges)
         seconds = time.perf_counter() - start
         expected = expected or done
         if done != expected:
             raise RuntimeError(f"{name} produces other merges")
-        faster = f"{before / max(seconds, 1e-6):6.1f}x faster than the step before" if before else ""
-        print(f"{name:16}{seconds:9.4f} s for {len(done):,} merges  {faster}".rstrip(), flush=True)
+        gain = before / seconds if before else 1
+        change = (
+            f"{max(gain, 1 / gain):6.1f}x {'faster' if gain >= 1 else 'slower'} than the step before" if before else ""
+        )
+        print(f"{seconds:9.4f} s for {len(done):,} merges  {change}".rstrip(), flush=True)
         before = seconds
 
     (pattern,) = counts.split_patterns

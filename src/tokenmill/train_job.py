@@ -211,7 +211,7 @@ class Train(Options, Parity):
                 check_output(folder, self._format, overwrite=self.overwrite, sources=sources)
 
     def _check_target(self, target: str) -> None:
-        """Raise UsageError if a program cannot run what these options train: a vocabulary of one merge is written for it."""
+        """Raise UsageError if a program cannot load what these options train: a vocabulary of one merge is written for it."""
         from .counting import WordCounts
         from .errors import ConversionError
         from .formats.writing import check_writable
@@ -239,7 +239,7 @@ class Train(Options, Parity):
                 vocabulary = as_pieces(vocabulary, self.sizes[0])
             check_writable(vocabulary, {"transformers": "huggingface", "llama.cpp": "gguf"}.get(target, target))
         except ConversionError as error:
-            raise UsageError(f"{target} cannot run what these options train: {error}") from None
+            raise UsageError(f"{target} cannot load a tokenizer that these options train: {error}") from None
 
     def run(
         self,

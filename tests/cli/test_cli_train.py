@@ -305,7 +305,7 @@ def test_a_target_is_checked_before_training_as_converting_does_after_it(options
             write(tok.vocabulary, tmp_path / target, format)
             assert tokenmill.train(corpus, vocab_size=300, **options, target=target) == tok
             continue
-        with pytest.raises(UsageError, match=f"{target} cannot run what these options train"):
+        with pytest.raises(UsageError, match=f"{target} cannot load a tokenizer that these options train"):
             tokenmill.train(tmp_path / "missing.txt", vocab_size=300, **options, target=target)
         if format != "huggingface":  # which has the events in a file beside it
             with pytest.raises(ConversionError):

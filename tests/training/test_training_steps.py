@@ -44,6 +44,8 @@ def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):
         (["latin1.txt"], "cannot read latin1.txt as UTF-8 text: 'utf-8' codec can't decode byte 0xe9"),
         (["a.txt", "ten"], "argument MERGES: invalid int value: 'ten'"),
         (["a.txt", "0"], "MERGES is 0; give a whole number from 1 on"),
+        (["empty.txt"], "empty.txt is empty"),
+        (["nul.txt"], "nul.txt: looks binary: a NUL byte at offset 1"),
         (["a.txt", "5", "more"], "unrecognized arguments: more"),
     ],
 )
@@ -51,6 +53,8 @@ def test_a_mistake_is_named(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("low lower")
     (tmp_path / "latin1.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "empty.txt").write_bytes(b"")
+    (tmp_path / "nul.txt").write_bytes(b"a\0b")
     with pytest.raises(SystemExit, match=r"^2$"):
         learn.main(words)
     assert f"python -m tokenmill.learn: error: {message}" in capsys.readouterr().err

@@ -40,7 +40,7 @@ from .pieces import BYTE_TEXTS, one_name_each, put_text, text_or_none, token_tex
 from .rank_merges import present_by_rank
 from .unknown_files import model_kind
 
-_TO_EVERY_TEXT = "to every text in Hugging Face's encode; tokenmill adds nothing but with add_special_tokens=True"
+_TO_EVERY_TEXT = "to every text in Hugging Face's encode; tokenmill does so only with add_special_tokens=True"
 _MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
 _MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
 

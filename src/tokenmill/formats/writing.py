@@ -76,7 +76,7 @@ def write(
     target = Path(path)
     notes: list[str] = []
     if format == LONGEST_MATCH:
-        notes = ["text is encoded by the longest token each time, so some texts get other ids"]
+        notes = ["text is encoded by longest match, so some texts get other ids"]
     elif vocabulary.order == "events" and lossy:
         notes = [
             f"{len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get "

@@ -1,7 +1,7 @@
 """Outputs: after a crash or a loss of power each is the old one or the new one, whole.
 
-A file or folder is written under another name beside its place and brought to the disk; then it is renamed to its place,
-and the name is brought to the disk. A job deletes its checkpoints after that. Devices and pipes are written directly.
+A file or folder is written under a temporary name in the same folder and synced. Then it is renamed, and the folder is synced.
+A job deletes its checkpoints after that. Devices and pipes are written directly.
 """
 
 from __future__ import annotations

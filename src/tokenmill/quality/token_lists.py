@@ -48,9 +48,9 @@ def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
     )
     note = (
         "In training, each removal freed a row. The tokens that were made last have these rows: without removals training "
-        "would have ended before them. Where `prune` removed a token, none came instead."
+        "would have ended before them. Where `prune` removed a token, nothing replaced it."
     )
-    return Table("removed", "Tokens removed, and what came instead", columns, rows, note, listing=True)
+    return Table("removed", "Removed tokens and their replacements", columns, rows, note, listing=True)
 
 
 def exchanged_table(base: str, other: str, judged: Judgements) -> Table:

@@ -435,7 +435,7 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
 LEAST = {
     "swallowed": (
         "share of tokens that were almost always swallowed by longer ones",
-        "IoS is the share of a token's occurrences that one merge uses up. Such tokens are intermediate steps to longer ones.",
+        "IoS is the share of a token's occurrences that a single merge consumes. Such tokens are intermediate steps to longer ones.",
     ),
     "unused": (
         "share of tokens that never occur in this text",

@@ -54,7 +54,7 @@ class ReadOptions(Options):
     separator: Annotated[str, Option("The text between two documents.", section=INPUT, only=("unit", "separator"))] = ""
     field: Annotated[str | Sequence[str], Option("The JSON field or Parquet column with the text. Repeatable: several become one document, with blank lines between. [default: text]", metavar="TEXT", many=True, section=INPUT)] = "text"
     max_document_bytes: int | None = None  # longer documents are skipped, which bounds the memory
-    skip_damaged: Annotated[bool, Option("Leave out lines, rows or ends of files that cannot be read.", "--skip-damaged", section=INPUT)] = False
+    skip_damaged: Annotated[bool, Option("Leave out lines and rows that cannot be read, and the rest of a truncated file.", "--skip-damaged", section=INPUT)] = False
     # fmt: on
 
     def __post_init__(self) -> None:

@@ -263,7 +263,7 @@ class Splitter:
         if longest > LONG:
             _warn_once(
                 own,
-                f"leaves a pretoken of {longest:,} bytes. A pattern should cut text into words: else few tokens can be learned. "
+                f"leaves a pretoken of {longest:,} bytes. A pattern should cut text into words, otherwise few tokens can be learned. "
                 "Check it, or use the name of a pattern, such as cl100k.",
             )
 
