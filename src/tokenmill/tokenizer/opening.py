@@ -11,7 +11,7 @@ from ..options import Option, Options
 from .loading import load
 from .tokenizer import Tokenizer
 
-TokenizerOption = Annotated[Any, Option("The tokenizer: a file, a folder, or the name of a published encoding.")]
+TokenizerOption = Annotated[Any, Option("A file, a folder, a published encoding (cl100k_base), or a hub name (org/name).")]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Opening(Options):
     """The options for opening a tokenizer."""
 
     split: Annotated[str | None, Option("The split pattern, for a tokenizer file that does not have it.")] = None
-    download: Annotated[bool, Option("Allow the download of a published encoding.", "--download")] = False
+    download: Annotated[bool, Option("Allow downloads of published encodings and from the hub.", "--download")] = False
 
     def load(self, tokenizer: str | Tokenizer) -> Tokenizer:
         """Load the tokenizer of a file, a folder or a name. A Tokenizer is returned unchanged."""
