@@ -10,6 +10,7 @@ import re
 import sys
 from array import array
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, WrongTypeError
@@ -25,7 +26,7 @@ from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .encoding.parts import pretoken_superword_cache, superword_cache
-from .merging._build_cy import event_merger, learning_cache, list_merger, packed_cache, rank_merger, starts
+from .merging._build_cy import event_merger, known_built, learning_cache, list_merger, packed_cache, rank_merger, starts
 from .normalization import leading_spaces, repair
 from .special import AddedTokens, Plan, refuse
 
@@ -114,7 +115,8 @@ class Core:
             cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, apart) if apart else vocabulary.packed))
         if vocabulary.alphabet == "bytes":
             events = vocabulary.event_numbers if vocabulary.order != "ranks" else None
-            cache.set_cutter(Cutter(*vocabulary.packed, events, True, vocabulary.whole_pretokens))
+            built = partial(known_built, merger, *vocabulary.packed) if vocabulary.whole_pretokens else None
+            cache.set_cutter(Cutter(*vocabulary.packed, events, True, built))
         return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
 
     @lazy

@@ -21,19 +21,25 @@ cdef class Cutter:
     cdef size_t wide_size  # in bytes
     cdef int shift
     cdef bint ready
-    cdef bint whole  # whether a pretoken is looked up among the tokens before it is merged
+    cdef uint64_t unmade[512]  # a Bloom filter of the tokens that merging may not make, so that only a whole pretoken is one
+    cdef uint64_t unmade_lengths[2]  # their lengths up to 63, a bit for each; [1] of those for which `lacks_spaces`
     cdef bint early  # whether it is built, and pretokens may be cut before they are looked up
     cdef readonly bint joins_newlines  # whether a newline joins another character
     cdef object source  # what it is built from
 
     cdef int build(self) except -1  # does nothing the second time
-    cdef int learn_all(self, bytes blob, bytes sizes, events) except -1
+    cdef int learn_all(self, bytes blob, bytes sizes, events, bytes known) except -1
 
     cdef void make_products(self) noexcept
     cdef int learn(self, const uint8_t* p, size_t n, tm_pair_map* pairs) except -1
+    cdef int learn_unmade(self, const uint8_t* p, size_t n) noexcept
+    cdef bint is_unmade(self, const uint8_t* p, size_t n) noexcept nogil
 
     # The ends of the parts of text[start:length], as Scanner.scan and Scanner.cut. text[0:limit] may be read.
     cdef Py_ssize_t scan(self, const uint8_t* text, size_t start, size_t length, size_t limit, size_t* ends,
                          Py_ssize_t room) noexcept nogil
+    # The ends of the segments of the pretoken text[start:end] from text[at] on, at most `room` of them, which is 64 or more. They may be
+    # looked up like pretokens. To be called where the cutter is `early`.
+    cdef Py_ssize_t segments(self, const uint8_t* text, size_t start, size_t at, size_t end, size_t* ends, Py_ssize_t room) noexcept nogil
     cdef size_t cut(self, const uint8_t* text, size_t start, size_t length) noexcept nogil
     cdef bint joins(self, uint32_t first, uint32_t second) noexcept nogil

@@ -17,7 +17,8 @@ I3. The ids of a pretoken are those of its segments. A merge, or a removal of wh
     inside one segment. Which one is next depends on ranks and places alone: among those of one segment the order is the same
     with the others and without.
 
-I3 is about merging. Where a whole pretoken is looked up among the tokens first, a segment is not: it is not a pretoken.
+I3 is about merging. Where a whole pretoken is looked up among the tokens first, a segment is not: it is not a pretoken. That makes no
+difference to a token that merging makes of its own bytes. A segment that may be another token is joined to one beside it.
 
 Pairs of ASCII characters are in a table of pairs of bytes. Where whole texts are cut, it is made the union of eight products, so that
 vector code can look 64 pairs up at once (_byte_pairs.h). The others are in Bloom filters, one for pairs of characters and a small one for pairs with a
@@ -39,6 +40,7 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_get_or_put,
     tm_pair_map_reserve,
 )
+from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key_of
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.split._scan_cy import join_products, tm_byte_pairs_make, tm_has_simd
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_part_ends
@@ -53,15 +55,15 @@ class Cutter:
 
     blob, sizes: the tokens; see `pack_tokens`. events: the merges; only tokens that they make are used. None for all tokens.
     lazy: for pretokens that are not ASCII; the caller calls `build` before the first cut.
-    whole: whether a pretoken is looked up among the tokens before it is merged.
+    made: where a pretoken is looked up among the tokens before it is merged, returns by id whether merging is known to make a token of its
+        own bytes; or None if that is not known of any. None if there is no such look-up.
 
     >>> Cutter(*pack_tokens((b" low", b"er", b"ow")), array("i", [0, 0, 0, 0, 0, 1, 0, 0, 2])).ends(b" low lower")
     array('Q', [4, 8, 10])
     """
 
-    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False, whole: cython.bint = False):
-        self.source = (blob, sizes, events)
-        self.whole = whole
+    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False, made=None):
+        self.source = (blob, sizes, events, made)
         self.wide_size = 512
         self.shift = 52
         if not lazy:
@@ -71,13 +73,15 @@ class Cutter:
     def build(self):
         with cython.critical_section(self):
             if not self.ready:
-                self.learn_all(self.source[0], self.source[1], self.source[2])
+                blob, sizes, events, made = self.source
+                known = b"\1" * (len(sizes) // 4) if made is None else made()
+                self.learn_all(blob, sizes, events, known)
                 self.source = None
                 self.ready = True
-                self.early = not self.whole
+                self.early = known is not None
         return 0
 
-    def learn_all(self, blob, sizes, events):
+    def learn_all(self, blob, sizes, events, known):
         pairs: tm_pair_map
         i: cython.size_t
         n: cython.size_t = PyBytes_GET_SIZE(sizes) // 4
@@ -93,10 +97,13 @@ class Cutter:
         memset(cython.address(pairs), 0, cython.sizeof(tm_pair_map))
         try:
             for id in range(n):
-                if is_made[id] and size[id] != 0xFFFFFFFF:
+                if size[id] == 0xFFFFFFFF:
+                    continue
+                if is_made[id]:
                     self.learn(p, size[id], cython.address(pairs))
-                if size[id] != 0xFFFFFFFF:
-                    p += size[id]
+                if known is not None and not known[id]:
+                    self.learn_unmade(p, size[id])
+                p += size[id]
             while self.wide_size < 2 * pairs.used:
                 self.wide_size *= 2
                 self.shift -= 1
@@ -133,6 +140,19 @@ class Cutter:
                 tm_pair_map_get_or_put(pairs, first, second, 0)
             first = second
         return 0
+
+    def learn_unmade(self, p, n):
+        if 0 < n < 64:
+            self.unmade_lengths[n >= 3 and lacks_spaces(p + n)] |= cython.cast(uint64_t, 1) << n
+            bit: uint64_t = _unmade_bit(p, n)
+            self.unmade[bit >> 6] |= cython.cast(uint64_t, 1) << (bit & 63)
+        return 0
+
+    def is_unmade(self, p, n):
+        if n > 63 or not self.unmade_lengths[n >= 3 and lacks_spaces(p + n)] >> n & 1:
+            return False
+        bit: uint64_t = _unmade_bit(p, n)
+        return self.unmade[bit >> 6] >> (bit & 63) & 1
 
     def make_products(self):
         first: uint8_t[128]
@@ -192,6 +212,24 @@ class Cutter:
             n += 1
         return n
 
+    def segments(self, text, start, at, end, ends, room):
+        k: cython.Py_ssize_t = 0
+        if at == start and self.is_unmade(text + start, end - start):
+            ends[0] = end
+            return 1
+        n: cython.Py_ssize_t = self.scan(text, at, end, end, ends, room)
+        if self.unmade_lengths[0] | self.unmade_lengths[1] == 0:
+            return n
+        for i in range(n):
+            ends[k] = ends[i]
+            while k > 0 and self.is_unmade(text + ends[k - 1], ends[k] - ends[k - 1]):
+                k -= 1
+                ends[k] = ends[i]
+            k += k > 0 or not self.is_unmade(text + at, ends[0] - at)  # the first one is joined to the next
+        if k > 1 and ends[k - 1] < end:
+            k -= 1  # so that the rest has two or more
+        return max(k, 1)
+
     def certain_cut(self, data, start: cython.size_t, end: cython.size_t) -> int:
         """Return the last cut in data[start:end], like Scanner.certain_cut; 0 if there is none."""
         view: cython.const[uint8_t][::1] = data
@@ -213,6 +251,14 @@ class Cutter:
             if tm_utf8_read(text + before, at - before, cython.address(first)) == at - before and not _joins(self, first, second):
                 return at
         return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _unmade_bit(p: cython.pointer(cython.const[uint8_t]), n: cython.size_t) -> uint64_t:
+    return tm_hash(tm_key_of(p, n, p + n, TM_CANONICAL), TM_CANONICAL) >> 49
 
 
 @cython.cfunc

@@ -348,6 +348,7 @@ class Stages:
         at: cython.size_t = state.waiting_end
         check: cython.size_t = at + SLICE
         cut: cython.bint = False
+        start: cython.size_t = at
         found: cython.pointer(cython.size_t) = state.ends + state.n_waiting
         while i < n and not _is_long(state.waiting_text, at, found[i]):
             at = found[i]
@@ -356,9 +357,10 @@ class Stages:
         state.waiting_end = at
         memcpy(ends, found + i, (n - i) * cython.sizeof(cython.size_t))
         for i in range(n - i):
+            start = at
             cut = _is_long(state.waiting_text, at, ends[i])
             while at < ends[i]:
-                if state.n_waiting >= SCAN - 1:
+                if state.n_waiting > SCAN - BATCH:
                     code = self.flush(state)
                     if code < 0:
                         return code
@@ -368,7 +370,7 @@ class Stages:
                             return SIGNALLED
                 found = state.ends + state.n_waiting
                 if cut:
-                    count = cutter.scan(state.waiting_text, at, ends[i], ends[i], found, SCAN - state.n_waiting)
+                    count = cutter.segments(state.waiting_text, start, at, ends[i], found, SCAN - state.n_waiting)
                     at = found[count - 1]
                 else:
                     count = 1

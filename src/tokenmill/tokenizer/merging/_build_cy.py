@@ -22,7 +22,7 @@ from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hashes
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, Entry, PretokenCache
-from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import TM_NO_BLOCK, Finder, tm_pair_block
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_ID,
     NO_MEMORY,
@@ -117,18 +117,31 @@ def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
 
 
 def _put_built(cache: PretokenCache, blob: bytes, sizes: bytes):
-    known: bytes = cache.merger.built if not cache.merger.late else _without(cache.merger.built, cache.merger.late, Tokens(blob, sizes))
-    _put_tokens(cache, PyBytes_AS_STRING(known), blob, sizes)
+    _put_tokens(cache, PyBytes_AS_STRING(known_built(cache.merger, blob, sizes)), blob, sizes)
+
+
+def known_built(merger: Merger, blob: bytes, sizes: bytes):
+    """By id, 1 for a token that merging is known to make of its own bytes, else 0. None if that is not known of any."""
+    return merger.built if not merger.late else _without(merger.built, merger.late, Tokens(blob, sizes))
 
 
 @cython.cfunc
 def _without(built: bytes, late: tuple, tokens: Tokens) -> bytes:
-    """`built`, with 0 for the tokens that contain one of the texts `late`."""
+    """`built`, with 0 for the tokens that contain one of the texts `late`, and for some in which one begins."""
+    which: cython.Py_ssize_t = 0
+    id: cython.Py_ssize_t = 0
     known: bytearray = bytearray(built)
     finder: Finder = Finder(dict.fromkeys(late, 0))
-    for id in range(tokens.n):
-        if tokens.starts[id] != cython.NULL and finder.has_any(tokens.starts[id], tokens.size[id]):
-            known[id] = 0
+    text = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(tokens.blob))
+    block = tm_pair_block(tokens.total, TM_NO_BLOCK, 0)
+    at: cython.size_t = finder.search(text, 0, tokens.total, cython.address(which), cython.address(block))
+    while at < tokens.total:
+        while id < tokens.n and (tokens.starts[id] == cython.NULL or tokens.starts[id] + tokens.size[id] <= text + at):
+            id += 1
+        if id == tokens.n:  # the sizes of fewer tokens were given than the text has
+            break
+        known[id] = 0
+        at = finder.search(text, at + 1, tokens.total, cython.address(which), cython.address(block))
     return bytes(known)
 
 
