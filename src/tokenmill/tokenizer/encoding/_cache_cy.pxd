@@ -9,6 +9,7 @@ cdef enum:
     ID_MASK = 0xFFFFFF
     BATCH = 128  # pretokens that are looked up at once
     SCAN = 512  # pretokens that are cut at once: the scanner leaves some of the room unused
+    MAX_LENGTH = 4096  # bytes of a cached pretoken; longer ones hardly ever occur twice
 
 cdef extern from *:
     """
@@ -37,9 +38,8 @@ cdef class PretokenCache:
     cdef uint8_t* arena
     cdef size_t arena_used, arena_room
     cdef size_t limit  # of all bytes held; 0: nothing is added
-    cdef Cutter cutter  # of pretokens that are merged by their segments; None for none
-    cdef size_t uncut  # bytes of pretokens that it was wanted for
-    cdef PretokenCache segments  # and their ids, which are merged whether or not a segment is a token
+    cdef Cutter cutter  # of long pretokens; None for none
+    cdef size_t uncut  # bytes of pretokens, of scripts without spaces, that were merged
     cdef object seeds  # adds n_seeds pretokens after `patience` others were merged; None if no pretokens are known
     cdef size_t n_seeds, patience
     cdef PretokenCache model  # whose initial entries this one shares; None if it has its own, which follow
@@ -56,6 +56,8 @@ cdef class PretokenCache:
     cdef int make_index(self) except -1  # for the caches that share
     cdef PretokenCache copy(self)  # a cache for another thread, which shares the initial entries of this one
     cdef void set_limit(self, size_t limit) noexcept
+    # Whether it is time to build the cutter. span: the bytes of the pretokens that were just scanned.
+    cdef bint wants_cutter(self, size_t span) noexcept nogil
 
     # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that
     # ends at text[length], written to `out`, which has room for as many ids as the pretokens have bytes and 4 more.

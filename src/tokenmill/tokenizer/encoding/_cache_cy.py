@@ -22,19 +22,16 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free, tm_pages_free, tm_pages_grow, tm_pages_new
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_random_hashes, tm_seed
-from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter, lacks_spaces
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED, Merger, release
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger, release
 
 from ...kernels.random_seed import random_seed
 
-MAX_LENGTH = cython.declare(cython.size_t, 4096)  # bytes of a cached pretoken; longer ones hardly ever occur twice
 ARENA = cython.declare(cython.size_t, 1 << 18)  # bytes of the arena at first
 MIN_ARENA = cython.declare(cython.size_t, 1 << 16)  # a cache with less room in its arena would be cleared all the time
 SEEDS_SHARE = cython.declare(cython.size_t, 32)  # n seeds are added after n / SEEDS_SHARE merges
-CUT_FROM = cython.declare(cython.size_t, 6)  # bytes of a pretoken that is merged by segments: two characters of three
-CUT_AFTER = cython.declare(cython.size_t, 4)  # bytes for each id, of such pretokens, that are merged before the cutter is built
-SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a pretoken between two checks for signals
+CUT_AFTER = cython.declare(cython.size_t, 4)  # bytes for each id, of pretokens to cut, that are merged before the cutter is built
+CUT_SPAN = cython.declare(cython.size_t, 1 << 16)  # bytes of SCAN pretokens, some of which are so long that it is built at once
 WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
 ADDED_KEY = cython.declare(uint64_t, cython.cast(uint64_t, 0xFE) << 56)  # `hi` of an added token: no pretoken has it
 UNLIMITED = cython.declare(cython.size_t, ~cython.cast(cython.size_t, 0))
@@ -77,8 +74,6 @@ class PretokenCache:
             if self.entries[i].hi != 0:
                 steps += i - _hash(self, self.entries + i) & self.slots - 1
         held = self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
-        if self.segments is not None:
-            held += self.segments.statistics()[0]
         return held, self.used, cython.cast(cython.double, steps) / max(self.used, 1)
 
     def begin(self):
@@ -113,15 +108,16 @@ class PretokenCache:
         self.index = index
         self.index_mask = slots - 1
 
+    def wants_cutter(self, span):
+        return self.cutter is not None and not self.cutter.ready and (self.uncut > CUT_AFTER * self.merger.n_ids or span > CUT_SPAN)
+
     def copy(self):
         return PretokenCache(self.merger, self)
 
     def set_cutter(self, cutter: Cutter | None):
-        """Merge pretokens by their segments. To be called once, before the first look-up."""
+        """Cut long pretokens before they are looked up. To be called once, before the first look-up."""
         if cutter is not None:
             self.cutter = cutter
-            self.segments = PretokenCache(self.merger)
-            self.segments.begin()
 
     def set_seeds(self, n: cython.size_t, seeds):
         """seeds: called with this cache after n / SEEDS_SHARE pretokens were merged; adds up to n others to it. None for none."""
@@ -130,9 +126,6 @@ class PretokenCache:
         self.patience = n // SEEDS_SHARE if seeds is not None else 0
 
     def set_limit(self, limit):
-        if self.segments is not None:
-            self.segments.set_limit(limit // 4)
-            limit -= limit // 4
         self.limit = limit
 
     # ------------------------------------------------------------------ lookup
@@ -189,12 +182,8 @@ class PretokenCache:
                         pass
                 count = _probe(self, pretoken, length, key, hash, out)
         if count == 0:
-            if self.cutter is not None and length >= CUT_FROM and (pretoken[1] | pretoken[length - 1]) >= 0x80 and _cuts(self, length):
-                count = _by_segments(self, pretoken, length, end, out)
-                if count < 0 or (count > 0 and key.hi >> 56 == 0xFF and lacks_spaces(pretoken + length)):
-                    return count
-            if count == 0:
-                count = self.merger.merge(pretoken, length, out, cython.address(self.work))
+            count = self.merger.merge(pretoken, length, out, cython.address(self.work))
+            self.uncut += length if length >= 6 and lacks_spaces(pretoken + length) else 0
             if count > 0 and length <= MAX_LENGTH:
                 _put(self, pretoken, length, key, hash, out, count)
             elif self.work.room > WORK_KEPT:
@@ -216,48 +205,6 @@ class PretokenCache:
     def put_token(self, token, length, key, hash, id):
         found: uint32_t[4]
         return _probe(self, token, length, key, hash, found) > 0 or _put(self, token, length, key, hash, cython.address(id), 1)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _cuts(cache: PretokenCache, length: cython.size_t) -> cython.bint:
-    """Whether to cut a pretoken: if the cutter is built, or if enough text was merged without it to pay for building it."""
-    cache.uncut += length
-    return cache.cutter.ready or cache.uncut > CUT_AFTER * cache.merger.n_ids
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _by_segments(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t,
-                 end: cython.pointer(cython.const[uint8_t]), out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
-    """The ids of a pretoken by those of its segments; 0 if it has no certain border."""
-    ends: cython.size_t[BATCH]
-    used: cython.Py_ssize_t = 0
-    at: cython.size_t = 0
-    check: cython.size_t = SLICE
-    if not cache.cutter.ready:
-        with cython.gil:
-            try:
-                cache.cutter.build()
-            except MemoryError:
-                return NO_MEMORY
-    while at < length:
-        n = cache.cutter.scan(pretoken, at, length, length, ends, BATCH)
-        if at == 0 and n == 1:
-            return 0
-        if at >= check:
-            check += SLICE
-            if signalled():
-                return SIGNALLED
-        count = cache.segments.encode(pretoken, at, end - pretoken, ends, n, out + used)
-        if count < 0:
-            return count
-        used += count
-        at = ends[n - 1]
-    return used
 
 
 @cython.cfunc

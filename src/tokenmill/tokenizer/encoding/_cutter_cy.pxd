@@ -22,7 +22,7 @@ cdef class Cutter:
     cdef int shift
     cdef bint ready
     cdef uint64_t unmade[512]  # a Bloom filter of the tokens that merging may not make, so that only a whole pretoken is one
-    cdef uint64_t unmade_lengths[2]  # their lengths up to 63, a bit for each; [1] of those for which `lacks_spaces`
+    cdef uint64_t unmade_lengths[2]  # a bit for each of their lengths, the last one for 63 or more; [1] of those for which `lacks_spaces`
     cdef bint early  # whether it is built, and pretokens may be cut before they are looked up
     cdef readonly bint joins_newlines  # whether a newline joins another character
     cdef object source  # what it is built from

@@ -142,14 +142,14 @@ class Cutter:
         return 0
 
     def learn_unmade(self, p, n):
-        if 0 < n < 64:
-            self.unmade_lengths[n >= 3 and lacks_spaces(p + n)] |= cython.cast(uint64_t, 1) << n
+        if n > 0:
+            self.unmade_lengths[n >= 3 and lacks_spaces(p + n)] |= cython.cast(uint64_t, 1) << min(n, 63)
             bit: uint64_t = _unmade_bit(p, n)
             self.unmade[bit >> 6] |= cython.cast(uint64_t, 1) << (bit & 63)
         return 0
 
     def is_unmade(self, p, n):
-        if n > 63 or not self.unmade_lengths[n >= 3 and lacks_spaces(p + n)] >> n & 1:
+        if not self.unmade_lengths[n >= 3 and lacks_spaces(p + n)] >> min(n, 63) & 1:
             return False
         bit: uint64_t = _unmade_bit(p, n)
         return self.unmade[bit >> 6] >> (bit & 63) & 1

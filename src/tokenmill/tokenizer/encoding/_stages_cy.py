@@ -12,7 +12,7 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free
 from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import ADDED_END, BATCH, SCAN, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import ADDED_END, BATCH, MAX_LENGTH, SCAN, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter, lacks_spaces
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import TM_NO_BLOCK, tm_pair_block
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
@@ -332,6 +332,12 @@ class Stages:
             else:
                 n = self.scanner.scan(state.waiting_text, at + offset, length + offset, ends, SCAN - state.n_waiting)
             at = ends[n - 1] - offset
+            if state.cache.wants_cutter(ends[n - 1] - state.waiting_end):
+                with cython.gil:
+                    try:
+                        state.cache.cutter.build()
+                    except MemoryError:
+                        return NO_MEMORY
             if state.cache.cutter is not None and state.cache.cutter.early:
                 code = self.cut_long(state, state.cache.cutter, n)
                 if code < 0:
@@ -417,7 +423,8 @@ class Stages:
 @cython.exceptval(check=False)
 def _is_long(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, end: cython.size_t) -> cython.bint:
     """Whether a pretoken is cut before it is looked up. Long pretokens of scripts without spaces rarely occur twice."""
-    return end - start >= LONG and lacks_spaces(text + end)
+    size: cython.size_t = end - start
+    return size >= LONG and (size > MAX_LENGTH or lacks_spaces(text + end) or lacks_spaces(text + start + 3))
 
 
 @cython.cfunc
