@@ -228,7 +228,8 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
     if not held_out and not _spans_words(job):
         text = result.counts
     with progress_bar() as progress:
-        domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary)
+        own = text is result.counts
+        domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary, own)
         sizes = measure_sizes(result.toks, domains, note, progress)
     if forms.html is not None:
         forms.show(sizes)

@@ -30,7 +30,8 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
-from ..tokenizer.normalization import STRIPPED
+from ..tokenizer.normalization import STRIPPED, repair
+from ..tokenizer.offsets import parts
 from ..vocabulary import Normalization, Vocabulary
 from .tables import Best, Cell, Column, Figure, Table, Token
 
@@ -114,6 +115,24 @@ def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
         )
 
 
+def require_unchanged(tok: Tokenizer, counts: WordCounts) -> None:
+    """Raise UsageError for counts with a pretoken that the tokenizer normalizes, or finds an added token in."""
+    vocabulary = tok.vocabulary
+    # Word counts do not record the ends of texts, which the other steps change.
+    steps = tuple(step for step in vocabulary.normalization.other_steps if step[0] not in ("Prepend", "Strip"))
+    if not steps and all(token.special for token in vocabulary.added_tokens):
+        return
+    core = Tokenizer(vocabulary.replace(normalization=Normalization(steps)))._core
+    for pretoken, _ in counts.items():
+        text = repair(pretoken)
+        found = [*parts(core, text)] or [b""]
+        if found != [text.encode()]:
+            does = "normalizes it" if all(isinstance(part, bytes) for part in found) else "finds an added token in it"
+            raise UsageError(
+                f"the word counts contain {text!r:.40}, but the tokenizer {tok.name} {does}; give the text itself"
+            )
+
+
 def ids_of(tok: Tokenizer) -> int:
     """The number of ids, those of added tokens included."""
     return max(len(tok.vocabulary.tokens), tok.n_vocab)
@@ -170,6 +189,15 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])
         characters[rows] = np.diff(before[offsets.astype(np.int64)])
     return characters
+
+
+def unnormalized(tok: Tokenizer) -> Tokenizer:
+    """The tokenizer without the steps that change characters; itself if it has none."""
+    vocabulary = tok.vocabulary
+    if vocabulary.library is not None or not (steps := vocabulary.normalization.other_steps):
+        return tok
+    kept = tuple(step for step in vocabulary.normalization.normalizers if step not in steps)
+    return Tokenizer(vocabulary.replace(normalization=vocabulary.normalization._replace(normalizers=kept)))
 
 
 @lru_cache(maxsize=4)
@@ -394,21 +422,27 @@ def languages_table(judged: Judgements) -> Table:
     return Table("languages", "Parity between languages", columns, rows, note)
 
 
-def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
-    """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text."""
+def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]]) -> Table:
+    """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text.
+
+    domains: the word counts of each, with their usage, and those of its text as it was before normalization.
+    """
     script_of = _Scripts().__getitem__
-    sums = np.zeros((len(SCRIPTS), 4))  # pretokens, bytes, characters, tokens
-    for counts, usage in parts:
+    sums = np.zeros((4, len(SCRIPTS)))  # pretokens, tokens, bytes, characters
+
+    def add(first: int, counts: WordCounts, *values: np.ndarray) -> None:
         texts = (pretoken.decode("utf-8", "replace") for pretoken, _ in counts.items())
         scripts = np.array(
             [next(filter(None, map(script_of, text)), 0) for text in texts], np.int64
-        )  # of the first letters
-        weights = counts.counts.astype(np.float64)
-        sizes = np.diff(counts.offsets), characters_by_pretoken(counts), usage.tokens_by_pretoken
-        for place, values in enumerate((np.ones(len(counts)), *sizes)):
-            sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
+        )  # of first letters
+        for place, of in enumerate(values, first):
+            sums[place] += np.bincount(scripts, of * counts.counts.astype(np.float64), len(SCRIPTS))
+
+    for counts, usage, original in domains:
+        add(0, counts, np.ones(len(counts)), usage.tokens_by_pretoken)
+        add(2, original, np.diff(original.offsets), characters_by_pretoken(original))
     rows = []
-    for script, (pretokens, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):
+    for script, (pretokens, tokens, size, characters) in zip(SCRIPTS, sums.T.tolist(), strict=True):
         if tokens:
             fertility = None if script == SCRIPTS[0] else tokens / pretokens
             rows.append((script, round(size), round(tokens), size / tokens, characters / tokens, fertility))

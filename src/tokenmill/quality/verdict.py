@@ -103,12 +103,12 @@ class Subject:
             return [f"{command} them. The cost is not shown here, because the text has too many distinct pretokens."]
         return []
 
-    def measured(self, change: Callable[[WordCounts], Changed]) -> Change | None:
+    def measured(self, change: Callable[[EvaluationText], Changed]) -> Change | None:
         """The result of a change on the text; None where there is no text, or too much of it, or the vocabulary does not take it."""
         if self.counts is None:
             return None
         try:
-            new = change(self.counts)
+            new = change(EvaluationText(self.counts, normalized=True))
         except UsageError:
             return None
         before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
