@@ -207,6 +207,11 @@ def ordinary_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
     return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
 
 
+def decode_only_ids(vocabulary: Vocabulary) -> list[int]:
+    """The ids that are only decoded, in ascending order, without those of added tokens."""
+    return sorted({id for id, _ in vocabulary.decode_only}.difference(token.id for token in vocabulary.added_tokens))
+
+
 def unknown_ids(vocabulary: Vocabulary) -> set[int]:
     """The ids that stand for text without a token, where special tokens in text are ordinary text."""
     return {token.id for token in vocabulary.added_tokens if token.special or token.id == vocabulary.unknown}
@@ -345,6 +350,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("added tokens", Figure(len(vocabulary.added_tokens), count)),
         ("ids (rows of an embedding table)", Figure(vocabulary.n_vocab, count)),
         ("removed tokens", Figure(len(vocabulary.removed), count)),
+        *([("decode-only tokens", Figure(len(decoded), count))] if (decoded := decode_only_ids(vocabulary)) else []),
         (
             "merging",
             ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if vocabulary.has_superwords else ""),

@@ -344,7 +344,7 @@ def _density(of: Subject) -> Finding | None:
 def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     vocabulary, tokens = of.tok.vocabulary, ordinary_tokens(of.tok.vocabulary)
     texts = texts_of_tokens(vocabulary)
-    spare = sum(len(tokens[id]) > 1 and len(texts.get(id, "")) != 1 for id in unreachable)
+    spare = sum(len(tokens.get(id, b"")) != 1 and len(texts.get(id, "")) != 1 for id in unreachable)
     over = spare > UNREACHABLE * len(tokens)
     advice = ""
     loose = set(unreachable) - lasting_tokens(vocabulary) if can_lose_tokens(vocabulary) else set()
