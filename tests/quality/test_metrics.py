@@ -216,6 +216,26 @@ def test_text_is_searched_for_added_tokens(tmp_path, patterns):
     assert usage.tokens == expected.total() and usage.words == len(text.split())
 
 
+def test_a_glob_of_one_file_has_the_name_of_the_file(tmp_path, monkeypatch):
+    (tmp_path / "clean").mkdir()
+    for name in ("clean/a.txt", "b.txt"):
+        (tmp_path / name).write_text("low")
+    monkeypatch.chdir(tmp_path)
+    assert EvaluationText(["clean/*.txt", "b.txt"]).names == ["a", "b"]
+    assert EvaluationText(["clean", "*.txt"]).names == ["clean", "b"]
+
+
+def test_text_without_a_token(tmp_path):
+    """A normalizer may leave nothing of a text; that is not an empty text."""
+    (tmp_path / "a.txt").write_text(" \n" * 9)
+    (tmp_path / "empty.txt").write_text("")
+    tok = Tokenizer(make_vocabulary(BYTES, normalization=Normalization((("Strip", True, True),))), name="bare")
+    with pytest.raises(UsageError, match=r"bare makes no token of the text \(a\)"):
+        inspect(tok, text=tmp_path / "a.txt")
+    with pytest.raises(UsageError, match="the text is empty"):
+        inspect(tok, text=tmp_path / "empty.txt")
+
+
 def test_counts_of_another_split_are_refused():
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
     counts = WordCounts.from_mapping({b"low": 1}, split_patterns=(r"\w+",))

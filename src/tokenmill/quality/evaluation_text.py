@@ -146,7 +146,8 @@ class EvaluationText:
             elif len(sources) == 1 and len(files) <= MOST_FILES:
                 plain += [(text_name(file), [file]) for file in files]
             else:
-                plain.append((text_name(path) if len(files) == 1 else group_name(path), files))
+                single = path if os.path.lexists(path) else files[0]  # a glob may match one file
+                plain.append((text_name(single) if len(files) == 1 else group_name(path), files))
         short = [label for label, _ in plain]
         for label, files in plain:
             if short.count(label) > 1 or label in self.sources:  # then by the path, or the common folder
@@ -178,7 +179,7 @@ class EvaluationText:
                 report_skips(block.skips, self.read.skipper(None))
 
     def refuse_empty(self, size: int) -> None:
-        """Raise UsageError for a text without a token."""
+        """Raise UsageError for a text without a byte, or without a pretoken."""
         if not size:
             raise UsageError(f"the text is empty ({', '.join(self.names)}). Check that the sources contain text")
 
@@ -374,7 +375,9 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
     originals = text.counts(unnormalized(tok)) if counts else []
     scripts = scripts_table(zip(counts, usages.values(), originals, strict=False))
     usage = reduce(add, usages.values())
-    text.refuse_empty(usage.tokens)
+    text.refuse_empty(usage.bytes)
+    if not usage.tokens:
+        raise UsageError(f"{tok.name} makes no token of the text ({', '.join(text.names)}). Give more text")
     return Judgement(tok, len(ordinary_tokens(tok.vocabulary)), usages, usage, scripts, swallowed)
 
 
