@@ -46,14 +46,8 @@ def text(wikitext, context="", **options):
         ("10<sup>–18</sup>, 10<sup>1.5</sup>, 1<sup>st</sup>, a<sup>[2]</sup>", "10⁻¹⁸, 10^(1.5), 1st, a[2]"),
         ("an {{Carbon}}<sub>''n''</sub>{{Hydrogen}}<sub>2''n''+2</sub> is, CH{{x}}<sub>2</sub>", "an is,"),
         ("one\nline\n\ntwo\n# a\n# b\n\n# c\nend", "one\nline\n\ntwo\n\n1. a\n2. b\n\n1. c\n\nend"),
-        (
-            "the sum <math>\\frac{a}{b}</math> is <math>\\begin{matrix}1\\end{matrix}</math>.",
-            r"the sum $\frac{a}{b}$ is $\begin{matrix}1\end{matrix}$.",
-        ),
-        (
-            "<math display=block>\n  a &lt; b\n</math> <math> </math>{{tmath|\\frac{1}{x^{2}} = y''}}.",
-            r"$a < b$ $\frac{1}{x^{2}} = y''$.",
-        ),
+        ("the sum <math>\\frac{a}{b}</math> is <math>\\begin{matrix}1\\end{matrix}</math>.", r"the sum $\frac{a}{b}$ is $\begin{matrix}1\end{matrix}$."),
+        ("<math display=block>\n  a &lt; b\n</math> <math> </math>{{tmath|\\frac{1}{x^{2}} = y''}}.", r"$a < b$ $\frac{1}{x^{2}} = y''$."),
         ("line<br />break<div>block</div>end", "line\nbreak\nblock\nend"),
         ("__NOTOC__\n{{DEFAULTSORT:x}}text", "text"),
         ("-{zh-hans:简体; zh-hant:繁體}-字", "简体字"),
