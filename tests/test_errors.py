@@ -332,7 +332,9 @@ def test_constructors_and_options_name_the_argument_of_a_wrong_type():
         "memory_limit": [lambda: tokenmill.count_iterator(["low"], memory_limit=float("inf"))],
         "num_threads": [lambda value=value: tok.encode_batch(["low"], num_threads=value) for value in (2**70, True)],
         "sources": [lambda: tokenmill.read_documents(5), lambda: tokenmill.count(b"a.txt")],
-        "text": [lambda: tokenmill.inspect(tok, text=b"x"), lambda: tokenmill.inspect(tok, text={1: 2})],
+        "text": [
+            lambda value=value: tokenmill.inspect(tok, text=value) for value in (b"x", {1: 2}, {"x": 5}, {"x": [None]})
+        ],
         "errors": [lambda: tok.decode([108], errors=5)],
         "id": [lambda: tok.vocabulary.token_bytes("a")],
         "joins has 1 bytes; give 8,192": [lambda: tokenmill.Splitter("gpt2", joins=b"x")],

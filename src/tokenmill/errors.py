@@ -298,6 +298,8 @@ def fits(value: Any, hint: Any) -> bool:
     """Return whether a value has a type; for lists, mappings and texts also their elements. True for types that cannot be checked."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in UNIONS:
+        if isinstance(value, Mapping):  # it is not meant as the iterable of its keys
+            inner = tuple(each for each in inner if get_origin(each) is Mapping) or inner
         return any(fits(value, each) for each in inner)
     if origin is Annotated:
         return fits(value, inner[0])

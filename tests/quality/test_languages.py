@@ -8,9 +8,10 @@ from quality_examples import BYTES, make_vocabulary
 import tokenmill
 from tokenmill import Tokenizer
 from tokenmill.errors import UsageError
-from tokenmill.quality.evaluation_text import EvaluationText
-from tokenmill.quality.metrics import gini
-from tokenmill.quality.references import ENGLISH, on_sample, references, sample
+from tokenmill.quality.evaluation_text import EvaluationText, count_texts
+from tokenmill.quality.metrics import gini, ordinary_tokens
+from tokenmill.quality.references import ENGLISH, JUNK, PROSE, on_sample, references, sample
+from tokenmill.quality.replay import replay, swallowed_tokens
 
 
 def test_gini_is_half_the_relative_mean_difference():
@@ -47,6 +48,22 @@ def test_sample_in_bytes():
     figures = on_sample(Tokenizer(make_vocabulary(BYTES)))
     assert figures.tokens == {name: len(text.encode()) for name, text in sample().items()}
     assert figures.swallowed == 0 and figures.premiums[ENGLISH] == 1 and len(figures.languages) == 20
+
+
+@pytest.mark.parametrize("unknown", [None, "<unk>"])
+def test_sample_that_a_vocabulary_does_not_know_wholly(unknown):
+    """Every text counts for the tokens used and swallowed, since those of the published vocabularies are of all texts."""
+    known = "".join(sorted({*sample()["Greek"], *sample()[PROSE]}))
+    text = "".join(character for of in sample().values() for character in of if character in known)
+    options = {"alphabet": "characters", "split": r"\w+|\W+", "unknown_token": unknown, "characters": known}
+    tok = tokenmill.train_from_iterator([text], 1000, **options)
+    figures = on_sample(tok)
+    assert figures.tokens["Korean"] is None and figures.tokens["Greek"] > 0
+    counted = count_texts(tok, sample().values())
+    found = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, counted.counts))
+    assert figures.swallowed == sum(token.ios >= JUNK for token in found) > 0
+    of_sample = {id for of in sample().values() for id in tok.encode(of, disallowed_special=())} if unknown else None
+    assert figures.used == (of_sample and len(of_sample & ordinary_tokens(tok.vocabulary).keys()))
 
 
 @pytest.mark.parametrize(

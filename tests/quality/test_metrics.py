@@ -11,7 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
-from tokenmill import AddedToken, Normalization, Tokenizer, WordCounts, compare, train_from_iterator
+from command_line import CliRunner
+from tokenmill import (
+    AddedToken,
+    Normalization,
+    Tokenizer,
+    WordCounts,
+    compare,
+    extend,
+    inspect,
+    load,
+    shrink,
+    train_from_iterator,
+)
+from tokenmill.cli.main import app
 from tokenmill.errors import UsageError
 from tokenmill.quality import evaluation_text, metrics
 from tokenmill.quality.evaluation_text import EvaluationText
@@ -105,7 +118,7 @@ def test_scripts():
     pretokens = {" слово": 3, "word": 2, "漢字": 1, "123": 7, "ひらがな": 1, "!é": 1, "ⴰ": 1}
     counts = WordCounts.from_mapping({pretoken.encode(): n for pretoken, n in pretokens.items()} | {b"\xff\xfe": 2})
     tok = Tokenizer(make_vocabulary(BYTES, []))
-    table = scripts_table([(counts, measure_usage(tok, counts))])
+    table = scripts_table([(counts, measure_usage(tok, counts), counts)])
     figures = {row[0]: row[1:] for row in table.rows}
     assert figures["Cyrillic"] == (33, 33, 1.0, 18 / 33, 11.0)
     assert figures["Latin"] == (8 + 3, 11, 1.0, 10 / 11, 11 / 3)
@@ -203,6 +216,26 @@ def test_text_is_searched_for_added_tokens(tmp_path, patterns):
     assert usage.tokens == expected.total() and usage.words == len(text.split())
 
 
+def test_a_glob_of_one_file_has_the_name_of_the_file(tmp_path, monkeypatch):
+    (tmp_path / "clean").mkdir()
+    for name in ("clean/a.txt", "b.txt"):
+        (tmp_path / name).write_text("low")
+    monkeypatch.chdir(tmp_path)
+    assert EvaluationText(["clean/*.txt", "b.txt"]).names == ["a", "b"]
+    assert EvaluationText(["clean", "*.txt"]).names == ["clean", "b"]
+
+
+def test_text_without_a_token(tmp_path):
+    """A normalizer may leave nothing of a text; that is not an empty text."""
+    (tmp_path / "a.txt").write_text(" \n" * 9)
+    (tmp_path / "empty.txt").write_text("")
+    tok = Tokenizer(make_vocabulary(BYTES, normalization=Normalization((("Strip", True, True),))), name="bare")
+    with pytest.raises(UsageError, match=r"bare makes no token of the text \(a\)"):
+        inspect(tok, text=tmp_path / "a.txt")
+    with pytest.raises(UsageError, match="the text is empty"):
+        inspect(tok, text=tmp_path / "empty.txt")
+
+
 def test_counts_of_another_split_are_refused():
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
     counts = WordCounts.from_mapping({b"low": 1}, split_patterns=(r"\w+",))
@@ -211,3 +244,53 @@ def test_counts_of_another_split_are_refused():
     assert EvaluationText(counts).surveyed[0] == {}
     with pytest.raises(UsageError, match="no text"):
         EvaluationText([])
+
+
+LOWERED = make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",), normalization=Normalization(("Lowercase",)))
+SPACES = make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",), added_tokens=(AddedToken("  ", 256, special=False),))
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "pretoken", "does"),
+    [(LOWERED, "RUN", "normalizes"), (SPACES, "   ", "finds an added token in")],
+)
+def test_counts_of_text_that_the_tokenizer_would_change_are_refused(vocabulary, pretoken, does):
+    tok = Tokenizer(vocabulary)
+    counts = WordCounts.from_mapping({"run": 5, pretoken: 2}, split_patterns=vocabulary.split_patterns)
+    for judge in (
+        lambda: inspect(tok, text=counts),
+        lambda: compare([tok], {"x": counts}),
+        lambda: shrink(tok, text=counts),
+        lambda: extend(tok, counts, 300),
+    ):
+        with pytest.raises(UsageError, match=f"contain '{pretoken}', .* {does} it|in it.*; give the text itself"):
+            judge()
+
+
+@pytest.mark.parametrize("vocabulary", [LOWERED, SPACES])
+def test_counts_of_text_that_the_tokenizer_leaves_as_it_is(vocabulary):
+    tok = Tokenizer(vocabulary)
+    counts = WordCounts.from_mapping({"run": 5, " ": 2, b"\xff": 1, b"": 1}, split_patterns=vocabulary.split_patterns)
+    assert EvaluationText(counts).usage(tok).tokens == 18
+
+
+def test_sizes_are_compared_on_the_counts_of_their_training(tmp_path):
+    """What two steps make of a text may change if they are taken again: only word counts given by a caller are checked."""
+    (tmp_path / "a.txt").write_text("J\u030cab jab " * 30, encoding="utf-8")
+    options = ["--normalize", "nfc,lowercase", "--vocab-size", "260,262", "-o", str(tmp_path / "tok")]
+    made = CliRunner().invoke(app, ["train", str(tmp_path / "a.txt"), *options])
+    assert made.exit_code == 0, made.output
+    tok = load(tmp_path / "tok" / "262")
+    assert tok.encode("J\u030cab") != tok.encode(tok.decode(tok.encode("J\u030cab")))
+
+
+def test_scripts_of_normalized_text(tmp_path):
+    """Bytes and characters are those of the text before normalization."""
+    text = "\ud55c\uae00\n" * 30
+    (tmp_path / "ko.txt").write_text(text, encoding="utf-8")
+    tok = train_from_iterator([text], 258, split="llama3", normalize=["nfd"])
+    table = inspect(tok, text=tmp_path / "ko.txt").table("scripts")
+    assert table.pairs("script", "bytes") == {"Hangul": 180, "no letters": 30}
+    hangul = table.pairs("script", "tokens")["Hangul"]
+    assert hangul == 30 * len(tok.encode("\ud55c\uae00"))
+    assert table.pairs("script", "characters per token")["Hangul"] == 60 / hangul

@@ -264,3 +264,12 @@ def test_file_names_that_are_not_utf_8(tmp_path, folder):
     run(tmp_path, "compare", tokenizer, folder / "large", "--on", text, text + "/..", "--html", "c.html", code=1)
     run(tmp_path, "compare", tokenizer, folder / "large", "--on", text, "--html", "c.html")
     assert "tok\ufffd" in (tmp_path / "c.html").read_text("utf-8")
+
+
+def test_compare_prints_as_many_rows_as_asked_for(folder):
+    command = ["compare", "large", "small", "--on", "a.txt", "--json"]
+    lengths = {}
+    for top in (None, 3, 0):
+        more = [] if top is None else ["--top", str(top)]
+        lengths[top] = len(table(run(folder, *command, *more), "exchanged_small")["rows"])
+    assert lengths[3] == 3 and lengths[None] == 10 < lengths[0]

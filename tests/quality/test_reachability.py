@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events
 
-from tokenmill import AddedToken, Normalization, Tokenizer, WordCounts
+from tokenmill import AddedToken, Normalization, Tokenizer, WordCounts, inspect
 from tokenmill.quality.metrics import measure_usage
 from tokenmill.quality.reachability import completions, partial_table, reach_of_tokens, unreachable_table
 from tokenmill.split.patterns import PATTERNS
@@ -142,6 +142,49 @@ def test_against_every_short_text(order):
             assert bool(found.reason) == (id not in seen), (seed, tokens[id], found, seen.get(id))
             assert not found.reason or found.reason == "merges"
             assert found.witness is None or id in tok.encode(found.witness)
+
+
+@pytest.mark.parametrize("order", ["merges", "ranks"])
+def test_parts_of_characters_against_every_short_text(order):
+    """The first byte of these characters merges with every byte after it, unless a token across characters takes that first."""
+    characters = "aé©Èè"
+    found, starved = 0, [bytes([lead, byte]) for lead in b"\xc2\xc3" for byte in range(0x80, 0xC0)]
+    texts = ["".join(letters) for length in range(1, 5) for letters in itertools.product(characters, repeat=length)]
+    for seed in range(12 * SWEEP):
+        rng = random.Random(seed)
+        tokens = list(BYTES)
+        events: list[tuple[int, int, int]] = []
+
+        def merge(left, right, tokens=tokens, events=events):
+            if left + right not in tokens:
+                events.append((tokens.index(left), tokens.index(right), len(tokens)))
+                tokens.append(left + right)
+
+        for _ in range(rng.randint(1, 6)):
+            before, after = (rng.choice(characters[n:]).encode() for n in (1, 0))
+            merge(before[-1:], after[:1])
+            if rng.random() < 0.5:
+                merge(rng.choice(characters).encode()[-1:], before[-1:] + after[:1])
+        for pair in rng.sample(starved, len(starved)):
+            merge(pair[:1], pair[1:])
+        tok = Tokenizer(make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pretokens=False))
+        seen = {id for text in texts for id in tok.encode(text)}
+        for id, of in reach_of_tokens(tok).items():
+            assert not of.reason or id not in seen, (seed, tokens[id], of)
+            assert of.witness is None or id in tok.encode(of.witness)
+            found += tokens[id] in (b"\xc2", b"\xc3") and not of.reason
+    assert found > 5
+
+
+def test_decode_only():
+    """An id that the file has for decoding only counts as a token that no text produces, and can be removed."""
+    tok = Tokenizer(make_vocabulary([*BYTES, None], [], decode_only=((256, b"low"),)))
+    assert reasons(tok) == NOT_UTF8 | {b"low": "decode-only"}
+    assert unreachable_table(tok, reach_of_tokens(tok)).rows[0][0].id == 256
+    found = inspect(tok)
+    assert found.table("vocabulary").pairs("what", "value")["decode-only tokens"].value == 1
+    assert "14 tokens are unreachable, 1 of them not in the alphabet" in str(found.findings)
+    assert "removes 1 token." in str(found.findings)
 
 
 @given(st.text(min_size=1, max_size=4), st.data())

@@ -7,6 +7,7 @@ import pytest
 import tokenmill
 from command_line import CliRunner
 from tokenmill.cli.main import app
+from tokenmill.quality import evaluation_text
 from tokenmill.quality.charts import places
 from tokenmill.quality.tables import Token
 from tokenmill.quality.token_lists import end_of, words_in
@@ -69,9 +70,12 @@ def test_inspect_judges_superwords_of_whole_pretokens(tmp_path):
     assert "superwords" not in str(dict(picky.table("vocabulary").rows)["merging"])
 
 
-def test_train_tells_the_bytes_per_token_of_superwords(tmp_path):
-    """Measured on a sample of the text, since word counts do not tell which superwords it uses."""
+@pytest.mark.parametrize("sampled", [False, True])
+def test_train_tells_the_bytes_per_token_of_superwords(sampled, tmp_path, monkeypatch):
+    """The text is encoded, since word counts do not tell which superwords it uses; of much text, a sample."""
     (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    if sampled:
+        monkeypatch.setattr(evaluation_text, "MOST_BYTES", 1000)
     wanted = [
         "train",
         str(tmp_path / "text.txt"),
@@ -81,11 +85,16 @@ def test_train_tells_the_bytes_per_token_of_superwords(tmp_path):
         "superbpe",
         "--stage1-size",
         "280",
+        "--unit",
+        "line",
     ]
     result = CliRunner().invoke(app, [*wanted, "-o", str(tmp_path / "tok"), "--json"])
     assert result.exit_code == 0, result.output
     tok = tokenmill.load(tmp_path / "tok")
-    assert json.loads(result.stdout)["bytes_per_token"] == pytest.approx(len(TEXT) / len(tok.encode(TEXT)), abs=1e-3)
+    lines = TEXT.splitlines()[:: 1 + sampled]
+    density = len("".join(lines)) / sum(map(len, tok.encode_batch(lines)))
+    name = "bytes_per_token_of_a_sample" if sampled else "bytes_per_token"
+    assert json.loads(result.stdout)[name] == round(density, 4)
 
 
 def test_plain_tokenizers_have_no_such_table(toks, tmp_path):

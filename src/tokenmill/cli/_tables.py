@@ -29,6 +29,7 @@ class Forms(Options):
     html: opt.Html = None
     json: Annotated[bool, Option("Print the tables as JSON.", section=OUTPUT)] = False
     markdown: Annotated[bool, Option("Print the tables as Markdown.", section=OUTPUT)] = False
+    top: Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0, section=OUTPUT)] = None  # fmt: skip
     overwrite: Overwrite = False
 
     def check(self, sources: Iterable[Any]) -> None:
@@ -38,16 +39,13 @@ class Forms(Options):
         if self.html is not None:
             refuse_existing(self.html, overwrite=self.overwrite, sources=sources)
 
-    def show(self, report: Report, top: int | None = None, first: Sequence[str] | None = None) -> None:
-        """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all.
-
-        first: the keys of the tables that a terminal shows, of which it shows the first five.
-        """
+    def show(self, report: Report, first: Sequence[str] | None = None) -> None:
+        """Write the page or print the report. first: the keys of the tables that a terminal shows, of which it shows the first five."""
         report.provenance = replace(report.provenance, command=printable(shlex.join(["tokenmill", *sys.argv[1:]])))
-        length = (10 if top is None else top) or None
+        length, of_page = ((most if self.top is None else self.top) or None for most in (10, 200))
         if self.html is not None:
             with atomic_file(self.html, "w", overwrite=self.overwrite) as file:
-                file.write(report.to_html(top=(200 if top is None else top) or None))
+                file.write(report.to_html(top=of_page))
             say(f"wrote {self.html}")
         if self.json:
             print_json(report.to_json(top=length), indent=1)

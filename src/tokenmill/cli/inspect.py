@@ -21,7 +21,6 @@ from ._tables import Forms
 # fmt: off
 Text = Annotated[Sequence[str], Argument("Text to evaluate it on: files, folders, globs, saved word counts; LANG=SRC names its language.")]
 All = Annotated[bool, Option("Print all tables, not only the first five.", "--all")]
-Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)]
 Named = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline. NAME=FILE names one.")]
 On = Annotated[Sequence[str], Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC...")]
 # fmt: on
@@ -36,7 +35,6 @@ def inspect(
     tokenizer: opt.Tokenizer,
     sources: Text = (),
     everything: All = False,
-    top: Top = None,
     num_threads: Threads = None,
 ) -> None:
     """Evaluate a tokenizer: junk by IoS, unreachable and unused tokens, compression.
@@ -52,7 +50,7 @@ def inspect(
     tok, name, text = opening.load(path), named or tokenizer_name(path), list(sources) or None
     with progress_bar() as progress:
         report = judging.inspect(tok, text=text, name=name, options=options, num_threads=num_threads, progress=progress)
-    forms.show(report, top, None if everything else FIRST)
+    forms.show(report, None if everything else FIRST)
 
 
 def compare(

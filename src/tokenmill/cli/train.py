@@ -88,7 +88,7 @@ def train(
         "ids": tok.n_vocab,
         "special_tokens": len(vocabulary.special_tokens),
         "removed_tokens": len(vocabulary.removed),
-        "bytes_per_token": _bytes_per_token(job, result),
+        **_bytes_per_token(job, result),
         "seconds": {stage: round(seconds, 3) for stage, seconds in result.seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
@@ -199,22 +199,32 @@ def _is_unmeasured(job: Train) -> bool:
     return job.counted_before or not all(map(can_read_again, find_sources(job.sources, ignore_skip)))
 
 
-def _bytes_per_token(job: Train, result: Trained) -> float | None:
-    """Of the text, or of a sample where word counts do not record tokens that span words; None where rare pretokens were not loaded."""
+def _bytes_per_token(job: Train, result: Trained) -> dict[str, float | None]:
+    """The row of the summary: of the text as weighted, or of a sample of much text where tokens span words, so that it is encoded.
+
+    None where rare pretokens were not loaded.
+    """
     vocabulary, counts, n_tokens = result.tok.vocabulary, result.counts, result.n_tokens
     if _spans_words(job) and not _is_unmeasured(job):
-        from ..quality.evaluation_text import EvaluationText
+        from ..quality.evaluation_text import MOST_BYTES, EvaluationText
+        from ..quality.metrics import measure_texts
 
         text = EvaluationText(job.text or job.sources, read=job.read, binary=job.binary)
-        density = text.survey(lambda data, ends: 0)[1].density(result.tok)
-        return density and round(density, 4)
+        sizes, sample = text.survey(lambda data, ends: len(data))
+        if sum(sizes.values()) > MOST_BYTES:
+            density = sample.density(result.tok)
+            return {"bytes_per_token_of_a_sample": density and round(density, 4)}
+        usages = [measure_texts(result.tok, text.texts(name)) for name in text.names]
+        nbytes, n_tokens = sum(usage.bytes for usage in usages), sum(usage.tokens for usage in usages)
+        return {"bytes_per_token": round(nbytes / n_tokens, 4) if n_tokens else None}
+    name = "weighted_bytes_per_token" if result.mixture else "bytes_per_token"
     if "load" in result.seconds and job.min_count > 1:
-        return None
+        return {name: None}
     if n_tokens is None and counts is not None and vocabulary.split_patterns == counts.split_patterns:
         from ..quality.metrics import measure_usage
 
         n_tokens = measure_usage(result.tok, counts).tokens
-    return round(result.weighted / n_tokens, 4) if n_tokens else None
+    return {name: round(result.weighted / n_tokens, 4) if n_tokens else None}
 
 
 def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any, as_json: bool) -> dict[str, Any]:
@@ -228,7 +238,8 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
     if not held_out and not _spans_words(job):
         text = result.counts
     with progress_bar() as progress:
-        domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary)
+        own = text is result.counts
+        domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary, own)
         sizes = measure_sizes(result.toks, domains, note, progress)
     if forms.html is not None:
         forms.show(sizes)

@@ -33,7 +33,17 @@ from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..tokenizer.offsets import parts
 from ..vocabulary.lazy import lazy
-from .metrics import Usage, measure_texts, measure_usage, ordinary_tokens, ratio, require_same_split, scripts_table
+from .metrics import (
+    Usage,
+    measure_texts,
+    measure_usage,
+    ordinary_tokens,
+    ratio,
+    require_same_split,
+    require_unchanged,
+    scripts_table,
+    unnormalized,
+)
 from .names import free_name, given_name, group_name, text_name
 from .replay import Swallowed, swallowed_tokens
 from .replay import replay as replay_events
@@ -73,6 +83,7 @@ class EvaluationText:
     text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
         32 files gives one domain per file. "de=corpus/german.txt" is a source with the name of its language.
     special_tokens: texts that are cut out of the documents.
+    normalized: whether word counts are known to be of text as the tokenizers normalize it.
 
     >>> EvaluationText({"low": WordCounts.from_mapping({b"low": 5})}).names
     ['low']
@@ -90,9 +101,10 @@ class EvaluationText:
         read: ReadOptions | None = None,
         special_tokens: Iterable[str] = (),
         binary: Binary = "error",
+        normalized: bool = False,
     ):
         self.num_threads, self.special_tokens = num_threads, tuple(special_tokens)
-        self.read, self.binary = read or ReadOptions(), binary
+        self.read, self.binary, self.normalized = read or ReadOptions(), binary, normalized
         self.sources: dict[str, Source] = {}
         self.given: list[str] = []  # as the caller wrote them, for commands
         self.named = isinstance(text, Mapping)  # whether the caller named the domains, as languages have to be
@@ -134,7 +146,8 @@ class EvaluationText:
             elif len(sources) == 1 and len(files) <= MOST_FILES:
                 plain += [(text_name(file), [file]) for file in files]
             else:
-                plain.append((text_name(path) if len(files) == 1 else group_name(path), files))
+                single = path if os.path.lexists(path) else files[0]  # a glob may match one file
+                plain.append((text_name(single) if len(files) == 1 else group_name(path), files))
         short = [label for label, _ in plain]
         for label, files in plain:
             if short.count(label) > 1 or label in self.sources:  # then by the path, or the common folder
@@ -166,7 +179,7 @@ class EvaluationText:
                 report_skips(block.skips, self.read.skipper(None))
 
     def refuse_empty(self, size: int) -> None:
-        """Raise UsageError for a text without a token."""
+        """Raise UsageError for a text without a byte, or without a pretoken."""
         if not size:
             raise UsageError(f"the text is empty ({', '.join(self.names)}). Check that the sources contain text")
 
@@ -178,7 +191,8 @@ class EvaluationText:
 
     def refuse_pipes(self, tokenizers: Iterable[Tokenizer]) -> None:
         """Raise UsageError for a pipe, which can be read only once, where the tokenizers need several passes over the text."""
-        passes = {_way(tok, apart) for tok in tokenizers for apart in (False, True)}
+        both = (each for tok in tokenizers for each in (tok, unnormalized(tok)))
+        passes = {_way(tok, apart) for tok in both for apart in (False, True)}
         for source in self.sources.values():
             if len(passes) > 1 and isinstance(source, list) and not all(map(can_read_again, source)):
                 raise UsageError(
@@ -189,24 +203,27 @@ class EvaluationText:
     def _counts(self, name: str, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> CountedText:
         source, way = self.sources[name], _way(tok, apart)
         patterns, joins, changes, searched = way
+        if (key := (name, *way)) in self._counted:
+            return self._counted[key]
+        splitter = Splitter(*patterns, special_tokens=self.special_tokens, joins=joins)
         if isinstance(source, WordCounts):
             require_same_split(tok, source)
             if joins is not None:
                 raise UsageError(
                     f"{name} contains word counts, which do not record where the superwords of {tok.name} are; give the text"
                 )
-            return CountedText(source)
-        if (key := (name, *way)) not in self._counted:
-            splitter = Splitter(*patterns, special_tokens=self.special_tokens, joins=joins)
-            if any(changes) or searched:
-                read_on = (lambda done: progress("count", done, None)) if progress else None
-                counted = count_texts(tok, self.texts(name, read_on), splitter, self.num_threads)
-            else:
-                options = CountOptions(read=self.read, binary=self.binary)
-                run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
-                counted = CountedText(count(source, split=splitter, options=options, **run))
-            self._counted[key] = counted
-        return self._counted[key]
+            if not self.normalized:
+                require_unchanged(tok, source)
+            counted = CountedText(source)
+        elif any(changes) or searched:
+            read_on = (lambda done: progress("count", done, None)) if progress else None
+            counted = count_texts(tok, self.texts(name, read_on), splitter, self.num_threads)
+        else:
+            options = CountOptions(read=self.read, binary=self.binary)
+            run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
+            counted = CountedText(count(source, split=splitter, options=options, **run))
+        self._counted[key] = counted
+        return counted
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None) -> dict[str, Usage]:
         """The usage of `tok` on each domain, with the number of words, which takes another pass over the text."""
@@ -355,9 +372,12 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
         replayed = replay_events(tok.vocabulary, text.together(tok, progress), progress)
         swallowed = swallowed_tokens(tok.vocabulary, replayed)
     usages = text.usages(tok, None if counts else progress)
-    scripts = scripts_table(zip(counts, usages.values(), strict=False))
+    originals = text.counts(unnormalized(tok)) if counts else []
+    scripts = scripts_table(zip(counts, usages.values(), originals, strict=False))
     usage = reduce(add, usages.values())
-    text.refuse_empty(usage.tokens)
+    text.refuse_empty(usage.bytes)
+    if not usage.tokens:
+        raise UsageError(f"{tok.name} makes no token of the text ({', '.join(text.names)}). Give more text")
     return Judgement(tok, len(ordinary_tokens(tok.vocabulary)), usages, usage, scripts, swallowed)
 
 

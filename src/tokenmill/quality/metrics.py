@@ -30,7 +30,8 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
-from ..tokenizer.normalization import STRIPPED
+from ..tokenizer.normalization import STRIPPED, repair
+from ..tokenizer.offsets import parts
 from ..vocabulary import Normalization, Vocabulary
 from .tables import Best, Cell, Column, Figure, Table, Token
 
@@ -114,6 +115,24 @@ def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
         )
 
 
+def require_unchanged(tok: Tokenizer, counts: WordCounts) -> None:
+    """Raise UsageError for counts with a pretoken that the tokenizer normalizes, or finds an added token in."""
+    vocabulary = tok.vocabulary
+    # Word counts do not record the ends of texts, which the other steps change.
+    steps = tuple(step for step in vocabulary.normalization.other_steps if step[0] not in ("Prepend", "Strip"))
+    if not steps and all(token.special for token in vocabulary.added_tokens):
+        return
+    core = Tokenizer(vocabulary.replace(normalization=Normalization(steps)))._core
+    for pretoken, _ in counts.items():
+        text = repair(pretoken)
+        found = [*parts(core, text)] or [b""]
+        if found != [text.encode()]:
+            does = "normalizes it" if all(isinstance(part, bytes) for part in found) else "finds an added token in it"
+            raise UsageError(
+                f"the word counts contain {text!r:.40}, but the tokenizer {tok.name} {does}; give the text itself"
+            )
+
+
 def ids_of(tok: Tokenizer) -> int:
     """The number of ids, those of added tokens included."""
     return max(len(tok.vocabulary.tokens), tok.n_vocab)
@@ -172,11 +191,25 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
     return characters
 
 
+def unnormalized(tok: Tokenizer) -> Tokenizer:
+    """The tokenizer without the steps that change characters; itself if it has none."""
+    vocabulary = tok.vocabulary
+    if vocabulary.library is not None or not (steps := vocabulary.normalization.other_steps):
+        return tok
+    kept = tuple(step for step in vocabulary.normalization.normalizers if step not in steps)
+    return Tokenizer(vocabulary.replace(normalization=vocabulary.normalization._replace(normalizers=kept)))
+
+
 @lru_cache(maxsize=4)
 def ordinary_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
     """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
     left_out = vocabulary.removed | {token.id for token in vocabulary.added_tokens}
     return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
+
+
+def decode_only_ids(vocabulary: Vocabulary) -> list[int]:
+    """The ids that are only decoded, in ascending order, without those of added tokens."""
+    return sorted({id for id, _ in vocabulary.decode_only}.difference(token.id for token in vocabulary.added_tokens))
 
 
 def unknown_ids(vocabulary: Vocabulary) -> set[int]:
@@ -317,6 +350,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("added tokens", Figure(len(vocabulary.added_tokens), count)),
         ("ids (rows of an embedding table)", Figure(vocabulary.n_vocab, count)),
         ("removed tokens", Figure(len(vocabulary.removed), count)),
+        *([("decode-only tokens", Figure(len(decoded), count))] if (decoded := decode_only_ids(vocabulary)) else []),
         (
             "merging",
             ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if vocabulary.has_superwords else ""),
@@ -394,21 +428,27 @@ def languages_table(judged: Judgements) -> Table:
     return Table("languages", "Parity between languages", columns, rows, note)
 
 
-def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
-    """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text."""
+def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]]) -> Table:
+    """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text.
+
+    domains: the word counts of each, with their usage, and those of its text as it was before normalization.
+    """
     script_of = _Scripts().__getitem__
-    sums = np.zeros((len(SCRIPTS), 4))  # pretokens, bytes, characters, tokens
-    for counts, usage in parts:
+    sums = np.zeros((4, len(SCRIPTS)))  # pretokens, tokens, bytes, characters
+
+    def add(first: int, counts: WordCounts, *values: np.ndarray) -> None:
         texts = (pretoken.decode("utf-8", "replace") for pretoken, _ in counts.items())
         scripts = np.array(
             [next(filter(None, map(script_of, text)), 0) for text in texts], np.int64
-        )  # of the first letters
-        weights = counts.counts.astype(np.float64)
-        sizes = np.diff(counts.offsets), characters_by_pretoken(counts), usage.tokens_by_pretoken
-        for place, values in enumerate((np.ones(len(counts)), *sizes)):
-            sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
+        )  # of first letters
+        for place, of in enumerate(values, first):
+            sums[place] += np.bincount(scripts, of * counts.counts.astype(np.float64), len(SCRIPTS))
+
+    for counts, usage, original in domains:
+        add(0, counts, np.ones(len(counts)), usage.tokens_by_pretoken)
+        add(2, original, np.diff(original.offsets), characters_by_pretoken(original))
     rows = []
-    for script, (pretokens, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):
+    for script, (pretokens, tokens, size, characters) in zip(SCRIPTS, sums.T.tolist(), strict=True):
         if tokens:
             fertility = None if script == SCRIPTS[0] else tokens / pretokens
             rows.append((script, round(size), round(tokens), size / tokens, characters / tokens, fertility))

@@ -7,14 +7,15 @@ unreachable    "merges": its bytes, even alone, are merged into something else
                "normalizer": normalization changes its text
                "not UTF-8": no well-formed text contains its bytes
                "no witness": it holds a part of a character, and no tried character produces it
+               "decode-only": the file has the id only for decoding
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import lcm
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
 from ..tokenizer.core import CONTINUATION
 from ..tokenizer.normalization import normalizer_of
-from .metrics import Usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
+from .metrics import Usage, decode_only_ids, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 from .tables import Column, Table, Token
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark, the ends of
@@ -34,6 +35,7 @@ from .tables import Column, Table, Token
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301", "re", "S")
 FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
+EACH_BESIDE = 16  # texts with one token beside another
 EACH_END = 256  # characters tried at each end of a token with two partial characters
 
 
@@ -45,7 +47,7 @@ class Reach(NamedTuple):
 
 
 def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progress | None = None) -> dict[int, Reach]:
-    """For each ordinary token, whether text can produce it. Tokens used in `usage` are known to be reachable.
+    """For each token that is not added, whether text can produce it. Tokens used in `usage` are known to be reachable.
 
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
@@ -60,11 +62,12 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     changed = {id for id, text in left.items() if normalize(text) != text}
     settled = FORMS.issuperset(changes.normalizers)
     unsearched = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
+    crossing = [tokens[id] for id in tokens.keys() - texts.keys() if _crosses(tokens[id])]
     missing = tokens.keys() - reach.keys()
     for done, id in enumerate(sorted(missing), 1):
         trials: Iterator[str] = iter(())
         if id not in left:
-            trials = islice(completions(tokens[id]), TRIALS)
+            trials = chain(islice(completions(tokens[id]), TRIALS), islice(_beside(tokens[id], crossing), TRIALS))
         elif not (settled and id in changed):
             trials = (before + left[id] + after for before, after in product(NEIGHBOURS, NEIGHBOURS))
         witness, reason = next((text for text in trials if id in _ids(tok, text)), None), "merges"
@@ -79,7 +82,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
         reach[id] = Reach(reason, witness)
         if progress is not None:
             progress("reachable tokens", done, len(missing))
-    return {id: reach[id] for id in tokens}
+    return {id: reach[id] for id in tokens} | dict.fromkeys(decode_only_ids(vocabulary), Reach("decode-only"))
 
 
 def _alone(tok: Tokenizer, texts: dict[int, str]) -> set[int]:
@@ -106,17 +109,14 @@ def completions(token: bytes) -> Iterator[str]:
     >>> next(completions(b"\\xa9 caf\\xc3"))
     '© cafÀ'
     """
-    rest = token.lstrip(CONTINUATION)
-    head = token[: len(token) - len(rest)]
     try:
-        middle, size = codecs.utf_8_decode(rest, "strict", False)  # up to a character that is not complete
+        head, middle, tail = _divided(token)
     except UnicodeDecodeError:
         return
-    tail = rest[size:]
-    if not rest:
+    if head == token:
         yield from _characters_with(head)
     elif not head:
-        yield from (middle + after for after in _characters_with(tail))
+        yield from (middle + after for after in (_characters_with(tail) if tail else ("",)))
     elif not tail:
         yield from (before + middle for before in _characters_with(head, at_end=True))
     else:
@@ -125,6 +125,34 @@ def completions(token: bytes) -> Iterator[str]:
         for i in range(len(heads) * len(tails)):  # every head with every tail; both change in each step
             again = i // lcm(len(heads), len(tails))
             yield heads[i % len(heads)] + middle + tails[(i + again) % len(tails)]
+
+
+def _divided(token: bytes) -> tuple[bytes, str, bytes]:
+    """The end of a character, whole characters, and the beginning of a character. UnicodeDecodeError for what no text contains."""
+    rest = token.lstrip(CONTINUATION)
+    middle, size = codecs.utf_8_decode(rest, "strict", False)  # up to a character that is not complete
+    return token[: len(token) - len(rest)], middle, rest[size:]
+
+
+def _crosses(token: bytes) -> bool:
+    """Whether a token contains a part of a character, and something of another one."""
+    try:
+        head, middle, tail = _divided(token)
+    except UnicodeDecodeError:
+        return False
+    return sum(map(bool, (head, middle, tail))) > 1
+
+
+def _beside(token: bytes, crossing: Sequence[bytes]) -> Iterator[str]:
+    """Texts of `token` beside another one that crosses into its first or last character, and takes bytes that would merge with it."""
+    if not any(completions(token)):
+        return
+    for gap in [b"", *(bytes([byte]) for byte in CONTINUATION)]:
+        for other in crossing:
+            if other[0] in CONTINUATION:
+                yield from islice(completions(token + gap + other), EACH_BESIDE)
+            if token[0] in CONTINUATION:
+                yield from islice(completions(other + gap + token), EACH_BESIDE)
 
 
 def _characters_with(part: bytes, at_end: bool = False) -> Iterator[str]:
@@ -159,16 +187,15 @@ def _characters() -> bytes:
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     """The tokens that no text produces, those whose bytes are text first."""
     rows = [
-        (Token(id, token), reach[id].reason)
-        for id, token in ordinary_tokens(tok.vocabulary).items()
-        if reach[id].reason
+        (Token(id, tok.vocabulary.token_bytes(id) or b""), found.reason) for id, found in reach.items() if found.reason
     ]
-    order = ["merges", "split", "added", "normalizer", "no witness", "not UTF-8"]
+    order = ["merges", "split", "added", "normalizer", "decode-only", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
     columns = (Column("token", "token"), Column("reason", help="why text does not produce this token"))
     note = (
         "merges: its bytes, even alone, become other tokens. split: the split pattern cuts it, with every neighbour that "
-        "was tried. added: an added token takes a part of it. normalizer: normalization changes it. not UTF-8: no text "
+        "was tried. added: an added token takes a part of it. normalizer: normalization changes it. decode-only: the file has "
+        "it only for decoding. not UTF-8: no text "
         "contains its bytes; of the single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and "
         f"none of up to {TRIALS:,} tried characters produces it."
     )

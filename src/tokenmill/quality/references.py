@@ -6,7 +6,6 @@ the same sample, so like is compared with like.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -31,12 +30,12 @@ class Figures:
 
     ids: the size of its vocabulary. ordinary: its tokens that text can produce. tokens: by domain of the sample.
     None for a domain with a character that has no token.
-    used: ordinary tokens that occur. swallowed: tokens with an IoS of 0.9 or more; None without merges.
+    used: ordinary tokens that occur; None if a domain cannot be encoded. swallowed: tokens with an IoS of 0.9 or more; None without merges.
     """
 
     ids: int
     ordinary: int
-    used: int
+    used: int | None
     swallowed: int | None
     tokens: Mapping[str, int | None]
 
@@ -77,22 +76,23 @@ def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[st
     """The figures of a tokenizer on the shipped sample, or on other texts by domain."""
     text = sample() if text is None else text
     tokens: dict[str, int | None] = dict.fromkeys(text)
-    used: set[int] = set()
+    used: set[int] | None = set()
     unknown = unknown_ids(tok.vocabulary)
     for number, (name, of) in enumerate(text.items(), 1):
-        with contextlib.suppress(UsageError):  # a character without a token
+        try:
             ids = tok.encode(of, disallowed_special=())
-            if unknown.isdisjoint(ids):
-                tokens[name] = len(ids)
-                used.update(ids)
+            used = None if used is None else used.union(ids)
+            tokens[name] = len(ids) if unknown.isdisjoint(ids) else None
+        except UsageError:  # a character without a token
+            used = None
         if progress is not None:
             progress("sample", number, len(text))
     junk, ordinary = None, ordinary_tokens(tok.vocabulary)
     if tok.vocabulary.library is None:
-        counted = count_texts(tok, [text[name] for name, known in tokens.items() if known is not None], num_threads=1)
+        counted = count_texts(tok, text.values(), num_threads=1)
         swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, counted.counts))
         junk = sum(token.ios >= JUNK for token in swallowed)
-    return Figures(tok.n_vocab, len(ordinary), len(used & ordinary.keys()), junk, tokens)
+    return Figures(tok.n_vocab, len(ordinary), None if used is None else len(used & ordinary.keys()), junk, tokens)
 
 
 def asset(name: str) -> str:

@@ -103,12 +103,12 @@ class Subject:
             return [f"{command} them. The cost is not shown here, because the text has too many distinct pretokens."]
         return []
 
-    def measured(self, change: Callable[[WordCounts], Changed]) -> Change | None:
+    def measured(self, change: Callable[[EvaluationText], Changed]) -> Change | None:
         """The result of a change on the text; None where there is no text, or too much of it, or the vocabulary does not take it."""
         if self.counts is None:
             return None
         try:
-            new = change(self.counts)
+            new = change(EvaluationText(self.counts, normalized=True))
         except UsageError:
             return None
         before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
@@ -344,7 +344,7 @@ def _density(of: Subject) -> Finding | None:
 def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     vocabulary, tokens = of.tok.vocabulary, ordinary_tokens(of.tok.vocabulary)
     texts = texts_of_tokens(vocabulary)
-    spare = sum(len(tokens[id]) > 1 and len(texts.get(id, "")) != 1 for id in unreachable)
+    spare = sum(len(tokens.get(id, b"")) != 1 and len(texts.get(id, "")) != 1 for id in unreachable)
     over = spare > UNREACHABLE * len(tokens)
     advice = ""
     loose = set(unreachable) - lasting_tokens(vocabulary) if can_lose_tokens(vocabulary) else set()
