@@ -116,8 +116,7 @@ class PretokenCache:
 
     def set_cutter(self, cutter: Cutter | None):
         """Cut long pretokens before they are looked up. To be called once, before the first look-up."""
-        if cutter is not None:
-            self.cutter = cutter
+        self.cutter = cutter
 
     def set_seeds(self, n: cython.size_t, seeds):
         """seeds: called with this cache after n / SEEDS_SHARE pretokens were merged; adds up to n others to it. None for none."""

@@ -54,7 +54,7 @@ class Cutter:
     """The pairs of units that join. Threads share it; `build` makes it, once.
 
     blob, sizes: the tokens; see `pack_tokens`. events: the merges; only tokens that they make are used. None for all tokens.
-    lazy: for pretokens that are not ASCII; the caller calls `build` before the first cut.
+    lazy: for long pretokens; the caller calls `build` before the first cut.
     made: where a pretoken is looked up among the tokens before it is merged, returns by id whether merging is known to make a token of its
         own bytes; or None if that is not known of any. None if there is no such look-up.
 
