@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import string
+import subprocess
 import sys
 import threading
 
@@ -119,6 +120,31 @@ def test_fork_while_others_encode(text):
         stop.set()
         for thread in threads:
             thread.join()
+
+
+IMPORTING = """
+import os, signal, sys, threading, time
+import tokenmill
+
+tok = tokenmill.load(sys.argv[1])
+tok.encode("lower")
+threading.Thread(target=tok.encode_with_offsets, args=("lower",)).start()
+time.sleep(float(sys.argv[2]))
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    tok.encode_with_offsets("lower")
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("delay", ["0.002", "0.01", "0.05"])
+def test_fork_while_another_thread_imports(text, tmp_path, delay):
+    """A method imports NumPy in its first call. The child would wait for that import, which no thread ends there."""
+    tokenmill.train_from_iterator([text], vocab_size=400).save(tmp_path / "tok")
+    subprocess.run([sys.executable, "-W", "ignore", "-c", IMPORTING, str(tmp_path / "tok"), delay], check=True)
 
 
 def test_the_cache_is_bounded_over_novel_text():

@@ -1,7 +1,11 @@
-"""`lazy`: an attribute that is computed on first use."""
+"""`lazy`: an attribute that is computed on first use; and what a fork waits for."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import os
+import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -25,3 +29,23 @@ class lazy(Generic[Value]):
     def __get__(self, instance: Any, owner: type | None = None) -> Value:
         # Python looks in the instance's dictionary first, so this runs only until the value is there.
         return instance.__dict__.setdefault(self.name, self.compute(instance))
+
+
+def _finish_imports() -> None:
+    """Wait for what other threads import. In the child of a fork, the lock of such a module would be held forever.
+
+    A thread that forks while it imports a module itself does not wait: another thread may wait for that module.
+    """
+    locks = getattr(importlib._bootstrap, "_module_locks", {})  # type: ignore[attr-defined]
+    while True:
+        owners = {name: getattr(lock(), "owner", None) for name, lock in [*locks.items()]}
+        held = [name for name, owner in owners.items() if owner is not None]
+        if not held or threading.get_ident() in owners.values():
+            return
+        for name in held:
+            with contextlib.suppress(Exception):  # which the importing thread raises
+                importlib.import_module(name)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_finish_imports)
