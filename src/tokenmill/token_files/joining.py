@@ -66,7 +66,7 @@ class Join(Options):
 
     def run(self, *, progress: Progress | None = None) -> EncodeSummary:
         """Join the files. progress: called as progress("join", bytes done, bytes of all)."""
-        from .output import checked_output, publish_files
+        from .output import checked_output, made_at, publish_files
         from .reading import load_tokens
 
         start = time.perf_counter()
@@ -78,14 +78,15 @@ class Join(Options):
         known = [each.metadata for each in files if each.metadata]
         settings.check_tokens(tokens)
         key = {"files": fingerprint([each.path for each in files]), "options": [self.shard_tokens, self.val_shard]}
-        with working_folder(path_beside(path), path, key) as folder:
+        with made_at(path, settings) as target, working_folder(path_beside(target), path, key) as folder:
             write = partial(_written, files, folder.path / "joined", settings, progress)
-            paths = publish_files(folder, path, settings, lambda: (write(), _metadata(files)))
+            paths = publish_files(folder, target, settings, lambda: (write(), _metadata(files)))
         documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in known)
         text_bytes = sum(each.text_bytes or 0 for each in known)
         files_made, seconds = len(paths) if self.shard_tokens else 0, time.perf_counter() - start
         totals = documents, tokens, text_bytes
-        return EncodeSummary(paths[0], settings.dtype, *totals, files=files_made, seconds=seconds)
+        output_path = paths[0] if self.shard_tokens else path
+        return EncodeSummary(output_path, settings.dtype, *totals, files=files_made, seconds=seconds)
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
         first = files[0]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import require
-from ..jobs.outputs import is_device, open_output, refuse_existing, remove, sync
+from ..errors import OptionName, UsageError, require
+from ..jobs.outputs import is_device, open_output, refuse_devices, refuse_existing, remove, sync, temporary_folder
 from ..jobs.working_folder import WorkingFolder, resumable
 from .formats import FORMATS, mapped, refuse_long
 from .parts import Counts, NamesReader, Part, PartWriter, names_schema
@@ -30,8 +32,23 @@ def checked_output(
     existing = shards_of(path, settings.format) if settings.options.shard_tokens else [path]
     if not is_device(path):
         existing = [file for each in existing for file in (*FORMATS[settings.format].paths(each), metadata_path(each))]
+        refuse_devices(*existing)
     refuse_existing(*existing, overwrite=overwrite or (resume and resumable(path)), sources=sources)
     return path
+
+
+@contextmanager
+def made_at(output: Path, settings: Settings) -> Iterator[Path]:
+    """Give the path to make the output at: a device has no place for other files beside it, so the ids are copied to it."""
+    if not is_device(output):
+        yield output
+        return
+    if settings.options.shard_tokens:
+        raise UsageError(OptionName("shard_tokens"), f" makes several files, and {output} is one")
+    with temporary_folder(Path.cwd()) as folder:
+        yield (path := folder / f"ids{FORMATS[settings.format].suffix}")
+        with open(path, "rb") as source, open_output(output) as device:
+            shutil.copyfileobj(source, device, COPY)
 
 
 def publish_files(
