@@ -22,7 +22,8 @@ from typing import IO, Any
 
 from ..errors import InputError, OptionName, OutputError, UsageError
 from ..kernels.machine import lock_file
-from ..sources.find import Skip, refuse_nothing, size_of
+from ..sources.find import Skip, is_url, refuse_nothing
+from ..sources.remote import version_at
 from .outputs import StrPath, atomic_file, is_device, make_folder, output_errors, publish, remove, sync
 
 MANIFEST = "manifest"
@@ -188,15 +189,15 @@ def path_beside(output: Path) -> Path:
 
 
 def fingerprint(sources: Sequence[Path | str]) -> str:
-    """A hash that changes when the sources change: of their names, sizes and dates."""
+    """A hash that changes when the sources change: of their names, sizes and dates, of URLs also of other signs of a version."""
     import hashlib
 
     digest = hashlib.sha256()
     for source in sources:
         try:
             status = os.stat(source)
-            name, size, date = os.path.abspath(source), status.st_size, status.st_mtime_ns
-        except OSError:  # a URL
-            name, size, date = "", size_of(source), 0
-        digest.update(f"{os.fspath(source)}\0{name}\0{size}\0{date}\n".encode(errors="surrogateescape"))
+            version: Any = os.path.abspath(source), status.st_size, status.st_mtime_ns
+        except OSError:
+            version = version_at(str(source)) if is_url(source) else 0
+        digest.update(f"{os.fspath(source)}\0{version}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
