@@ -27,6 +27,7 @@ from ..sources.remote import version_at
 from .outputs import StrPath, atomic_file, is_device, make_folder, output_errors, publish, remove, sync
 
 MANIFEST = "manifest"
+FILES = "files"  # the state of a job whose files are finished: from here on, those in their places may be its own
 VERSION = 2
 
 
@@ -80,6 +81,10 @@ class WorkingFolder:
         names = {path.stem for path in self.path.glob("*.json")}
         return MANIFEST in names and len(names) > 1
 
+    def is_publishing(self) -> bool:
+        """Return whether the finished files were being renamed to their places."""
+        return self.has_states() and self.load(FILES) is not None
+
     def _check(self, key: dict[str, Any]) -> None:
         """Raise a UsageError if the unfinished job is another one."""
         manifest = self.load(MANIFEST)
@@ -95,14 +100,14 @@ class WorkingFolder:
         return f"To start again, delete {self.path} (or use ", OptionName("resume", False), ")."
 
 
-def resumable(output: Path) -> bool:
-    """Return whether an interrupted job that makes `output` can be resumed. The rest of one killed at its end is deleted."""
+def publishing(output: Path) -> bool:
+    """Return whether a job was interrupted while it put `output` into its place. The rest of one killed at its end is deleted."""
     folder = WorkingFolder(path_beside(output))
     if folder.path.is_dir() and not folder.has_states():
         with contextlib.suppress(UsageError, OutputError), _locked(folder.path, output):
             if not folder.has_states():
                 folder.clear()
-    return folder.has_states()
+    return folder.is_publishing()
 
 
 @contextlib.contextmanager

@@ -102,7 +102,11 @@ def encode_files(
         folder.refuse_nothing(counts.documents, counts.skipped)
         metadata = _metadata(tok, settings, inputs)
         paths = publish_files(
-            folder, target, settings, lambda: (_joined(parts, folder.path / "joined", settings), metadata)
+            folder,
+            target,
+            settings,
+            job.overwrite,
+            lambda: (_joined(parts, folder.path / "joined", settings), metadata),
         )
     files = len(paths) if options.shard_tokens else 0
     totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped, counts.dropped

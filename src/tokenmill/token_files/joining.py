@@ -80,7 +80,7 @@ class Join(Options):
         key = {"files": fingerprint([each.path for each in files]), "options": [self.shard_tokens, self.val_shard]}
         with made_at(path, settings) as target, working_folder(path_beside(target), path, key) as folder:
             write = partial(_written, files, folder.path / "joined", settings, progress)
-            paths = publish_files(folder, target, settings, lambda: (write(), _metadata(files)))
+            paths = publish_files(folder, target, settings, self.overwrite, lambda: (write(), _metadata(files)))
         documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in known)
         text_bytes = sum(each.text_bytes or 0 for each in known)
         files_made, seconds = len(paths) if self.shard_tokens else 0, time.perf_counter() - start

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import is_device, open_output, refuse_devices, refuse_existing, remove, sync, temporary_folder
-from ..jobs.working_folder import WorkingFolder, resumable
+from ..jobs.working_folder import FILES, WorkingFolder, publishing
 from .formats import FORMATS, mapped, refuse_long
 from .parts import Counts, NamesReader, Part, PartWriter, names_schema
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
@@ -29,12 +29,17 @@ def checked_output(
 ) -> Path:
     """The path of the output; an error if it is a source, or exists and is not to be overwritten or resumed."""
     path = output_path(output, settings.format, settings.options.part_number)
+    _refuse_existing(path, settings, overwrite or (resume and publishing(path)), sources)
+    return path
+
+
+def _refuse_existing(path: Path, settings: Settings, overwrite: bool, sources: Iterable[Any] = ()) -> None:
+    """Raise an error if a file of the output `path` exists: see `refuse_existing`."""
     existing = shards_of(path, settings.format) if settings.options.shard_tokens else [path]
     if not is_device(path):
         existing = [file for each in existing for file in (*FORMATS[settings.format].paths(each), metadata_path(each))]
         refuse_devices(*existing)
-    refuse_existing(*existing, overwrite=overwrite or (resume and resumable(path)), sources=sources)
-    return path
+    refuse_existing(*existing, overwrite=overwrite, sources=sources)
 
 
 @contextmanager
@@ -52,16 +57,21 @@ def made_at(output: Path, settings: Settings) -> Iterator[Path]:
 
 
 def publish_files(
-    folder: WorkingFolder, output: Path, settings: Settings, made: Callable[[], tuple[Part, Metadata | None]]
+    folder: WorkingFolder,
+    output: Path,
+    settings: Settings,
+    overwrite: bool,
+    made: Callable[[], tuple[Part, Metadata | None]],
 ) -> list[Path]:
     """Make the files of the output in the working folder, and rename them to their places. Returns those with ids.
 
     made: returns the whole of the ids, and the metadata without counts; called unless an earlier run has made the files.
     """
-    outputs = folder.load("files")
+    outputs = folder.load(FILES)
     if outputs is None:
         outputs = _build_files(*made(), settings, output, folder.path)
-        folder.save("files", outputs)
+        _refuse_existing(output, settings, overwrite)
+        folder.save(FILES, outputs)
     paths = [output.parent / files[0][1] for files in outputs]
     for old in set(shards_of(output, settings.format)).difference(paths) if settings.options.shard_tokens else ():
         if metadata_path(old).exists():  # else another program made it
