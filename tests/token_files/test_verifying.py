@@ -79,6 +79,18 @@ def test_each_fault_has_its_place(tok, sources, tmp_path, monkeypatch):
             tokenmill.verify(path)
 
 
+@pytest.mark.parametrize("format", [*settings.FORMATS])
+@pytest.mark.parametrize("name", ["documents", "tokens"])
+def test_counts_of_the_metadata_are_those_of_the_file(tok, sources, tmp_path, format, name):
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", format=format).path
+    beside = path.with_name(f"{path.name}.json")
+    metadata = json.loads(beside.read_text())
+    for wrong in (metadata[name] - 1, metadata[name] + 1, 0, 10**21):
+        beside.write_text(json.dumps(metadata | {name: wrong}))
+        with pytest.raises(FormatError, match=rf"{metadata[name]:,} {name}; .*\.json says {wrong:,}"):
+            tokenmill.verify(path)
+
+
 def test_a_changed_summary_of_datatrove(tok, sources, tmp_path):
     path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.ds", format="datatrove").path
     summary = tmp_path / "t.ds.metadata"

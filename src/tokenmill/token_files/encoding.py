@@ -99,7 +99,8 @@ def encode_files(
             for number, (value, _) in enumerate(results)
         ]
         counts = sum((part.counts for part in parts), Counts())
-        folder.refuse_nothing(counts.documents, counts.skipped)
+        if options.part is None:  # the whole of the parts may have documents
+            folder.refuse_nothing(counts.documents, counts.skipped)
         metadata = _metadata(tok, settings, inputs)
         paths = publish_files(
             folder,

@@ -115,12 +115,22 @@ def named_files(names: Sequence[str | Path]) -> list[Path]:
 
 
 def _in_order(files: list[TokenFile]) -> list[TokenFile]:
-    """Parts and numbered files of one encoding in their order; UsageError if one is missing. Other files as they are."""
+    """Parts and numbered files of one encoding in their order; UsageError if one is missing or not one. Other files as they are."""
     numbered: dict[tuple[int, int], TokenFile] = {}
+    parts = [tokens for tokens in files if tokens.metadata and (tokens.metadata.part or tokens.metadata.shard)]
+    if not parts:
+        return files
     for tokens in files:
         metadata = tokens.metadata
-        if metadata is None or not (metadata.part or metadata.shard):
-            return files
+        if metadata is None:
+            name = metadata_path(tokens.path).name
+            raise UsageError(
+                f"{tokens.path}: its metadata ({name}) is missing, and {parts[0].path} is a part. Encode it again."
+            )
+        if not (metadata.part or metadata.shard):
+            raise UsageError(
+                f"{tokens.path} is a whole token file, and {parts[0].path} is a part. Join the parts first."
+            )
         place = metadata.part["number"] if metadata.part else 1, metadata.shard["number"] if metadata.shard else 0
         if (other := numbered.get(place)) is not None:
             raise UsageError(f"{other.path} and {tokens.path} contain the same part. Name each once.")
@@ -130,11 +140,11 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
     known = [tokens.metadata for tokens in ordered if tokens.metadata]
     part_of = known[0].part
     shards = {each.part["number"] if each.part else 1: each.shard["of"] for each in known if each.shard}
-    parts = range(1, part_of["of"] + 1 if part_of else 2)
-    needed = {(part, shard) for part in parts for shard in range(shards.get(part, 1))}
+    numbers = range(1, part_of["of"] + 1 if part_of else 2)
+    needed = {(part, shard) for part in numbers for shard in range(shards.get(part, 1))}
     if missing := sorted(needed - set(numbered)):
         names = ", ".join(
-            (f"{part}/{len(parts)}" if part_of else "") + f" number {shard}" * bool(shards)
+            (f"{part}/{len(numbers)}" if part_of else "") + f" number {shard}" * bool(shards)
             for part, shard in missing[:20]
         )
         more = f" and {len(missing) - 20:,} more" if len(missing) > 20 else ""

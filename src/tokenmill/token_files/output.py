@@ -35,7 +35,8 @@ def checked_output(
 
 def _refuse_existing(path: Path, settings: Settings, overwrite: bool, sources: Iterable[Any] = ()) -> None:
     """Raise an error if a file of the output `path` exists: see `refuse_existing`."""
-    existing = shards_of(path, settings.format) if settings.options.shard_tokens else [path]
+    options = settings.options
+    existing = shards_of(path, settings.format, options.val_shard) if options.shard_tokens else [path]
     if not is_device(path):
         existing = [file for each in existing for file in (*FORMATS[settings.format].paths(each), metadata_path(each))]
         refuse_devices(*existing)
@@ -73,7 +74,8 @@ def publish_files(
         _refuse_existing(output, settings, overwrite)
         folder.save(FILES, outputs)
     paths = [output.parent / files[0][1] for files in outputs]
-    for old in set(shards_of(output, settings.format)).difference(paths) if settings.options.shard_tokens else ():
+    shards = shards_of(output, settings.format, settings.options.val_shard) if settings.options.shard_tokens else ()
+    for old in set(shards).difference(paths):
         if metadata_path(old).exists():  # else another program made it
             for each in (metadata_path(old), *FORMATS[settings.format].paths(old)):
                 remove(each)
@@ -143,7 +145,8 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
     with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
         ids.seek(settings.header)
         names = NamesReader(file)
-        for number, (own, begun) in enumerate(_shard_lengths(lengths, settings)):
+        cut = FORMATS[settings.format].cut_documents or not part.divided
+        for number, (own, begun) in enumerate(_shard_lengths(lengths, settings.options.shard_tokens or 0, cut)):
             with PartWriter(folder / f"shard-{number:06}", settings.header) as writer:
                 writer.counts = Counts(len(own), int(own.sum()))
                 size = writer.counts.tokens * settings.width
@@ -152,14 +155,16 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
                 writer.write("lengths", own)
                 for each in names.take(len(own)) if settings.format == "parquet" else ():
                     writer.write("names", each.serialize())
-            yield writer.part(), begun
+            yield replace(writer.part(), divided=part.divided), begun
 
 
-def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np.ndarray, int]]:
-    """The lengths of the documents of each shard, and how many ids of the first are in the shards before."""
+def _shard_lengths(lengths: np.ndarray, most: int, cut: bool) -> Iterator[tuple[np.ndarray, int]]:
+    """The lengths of the documents of each shard, and how many ids of the first are in the shards before.
+
+    most: the tokens of a shard. cut: whether it ends in the middle of a document, so that it has exactly these.
+    """
     import numpy as np
 
-    most, cut = settings.options.shard_tokens or 0, FORMATS[settings.format].cut_documents
     first = begun = 0
     while first < len(lengths) or not first:
         last, tokens = first, -begun  # the documents from `first` to `last` are in the shard, without the ids `begun`
