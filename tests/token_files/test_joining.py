@@ -291,6 +291,24 @@ def test_an_output_is_not_overwritten(tok, sources, tmp_path):
     assert (tmp_path / "b.bin").read_bytes() == before
 
 
+@pytest.mark.parametrize("name", [".", "/"])
+def test_a_folder_is_not_a_token_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FormatError, match="is a folder"):
+        tokenmill.Join(files=[name], output="x.bin").run()
+
+
+def test_an_unfinished_job_of_encode_is_named_without_an_option_that_join_lacks(tok, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("low lower")
+    made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "a.bin").path
+    with monkeypatch.context() as patch:
+        patch.setattr("tokenmill.token_files.encoding.publish_files", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "b.bin")
+    with pytest.raises(UsageError, match=r"To start again, delete .*\.b\.bin\.unfinished\.$"):
+        tokenmill.Join(files=[made], output=tmp_path / "b.bin").run()
+
+
 def test_one_file_is_a_list_of_one(tok, tmp_path):
     (tmp_path / "a.txt").write_text("low lower")
     made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "a.bin").path

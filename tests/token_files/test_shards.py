@@ -119,6 +119,17 @@ def test_files_of_an_earlier_run(tok, sources, tmp_path):
     }
 
 
+def test_an_output_of_another_format_leaves_no_old_index(tok, sources, tmp_path):
+    for format in ("megatron", "nanogpt", "llmc"):
+        encoded(tok, sources[0], tmp_path / "x.bin", format, True)
+    assert {path.name for path in tmp_path.iterdir()} == {"x.bin", "x.bin.json", "x.bin.offsets.npy"}
+    (tmp_path / "y.idx").touch()  # of another program
+    np.array([1, 2], np.uint16).tofile(tmp_path / "y.raw")
+    encoded(tok, sources[0], tmp_path / "y.bin", "nanogpt")
+    tokenmill.Join(files=[tmp_path / "y.raw"], output=tmp_path / "y.bin", dtype="uint16", overwrite=True).run()
+    assert {path.name for path in tmp_path.glob("y*")} == {"y.raw", "y.bin", "y.idx"}
+
+
 def test_files_of_another_output_with_a_like_name_stay(tok, sources, tmp_path):
     for name in ("val", "web_val", "web_train"):
         encoded(tok, sources[0], tmp_path / f"{name}.bin", "bin", shard_tokens=5000)

@@ -34,8 +34,10 @@ VERSION = 2
 class WorkingFolder:
     """The states of a job, and the place for its files."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, can_restart: bool = True) -> None:
+        """can_restart: whether the job has the option `resume`."""
         self.path = path
+        self._can_restart = can_restart
 
     def load(self, name: str) -> Any:
         """The state that was saved under this name; None if there is none."""
@@ -97,7 +99,8 @@ class WorkingFolder:
                 )
 
     def _how_to_restart(self) -> tuple[Any, ...]:
-        return f"To start again, delete {self.path} (or use ", OptionName("resume", False), ")."
+        option = (" (or use ", OptionName("resume", False), ")") if self._can_restart else ()
+        return f"To start again, delete {self.path}", *option, "."
 
 
 def publishing(output: Path) -> bool:
@@ -111,18 +114,20 @@ def publishing(output: Path) -> bool:
 
 
 @contextlib.contextmanager
-def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: bool = True) -> Iterator[WorkingFolder]:
+def working_folder(
+    path: Path, output: Path, key: Mapping[str, Any], resume: bool | None = None
+) -> Iterator[WorkingFolder]:
     """Hold the working folder `path` of the job that makes `output`, alone.
 
     key: what decides the output, by name. A job with another key is not resumed: that is a UsageError.
-    resume: False discards what an interrupted job has left.
+    resume: False discards what an interrupted job has left. None is for a job without that option.
     The folder is deleted on success. It stays on any exception if a state was saved.
     """
     key = {"version": VERSION, **json.loads(json.dumps(key))}
     with _locked(path, output):
-        folder = WorkingFolder(path)
+        folder = WorkingFolder(path, can_restart=resume is not None)
         try:
-            if resume and folder.has_states():
+            if resume is not False and folder.has_states():
                 folder._check(key)
             else:
                 folder.clear()

@@ -109,7 +109,10 @@ def named_files(names: Sequence[str | Path]) -> list[Path]:
         matches = [str(name)] if Path(name).exists() else sorted(glob.glob(str(name)))
         paths += map(Path, matches or [str(name)])
     beside = {
-        file for path in paths for format in FORMATS.values() for file in (*format.paths(path)[1:], metadata_path(path))
+        file
+        for path in paths
+        for format in (FORMATS.values() if path.name else ())  # the current folder has no name
+        for file in (*format.paths(path)[1:], metadata_path(path))
     }
     return [path for path in paths if path not in beside]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OptionName, UsageError, require
+from ..errors import FormatError, OptionName, UsageError, require
 from ..jobs.outputs import is_device, open_output, refuse_devices, refuse_existing, remove, sync, temporary_folder
 from ..jobs.working_folder import FILES, WorkingFolder, publishing
 from .formats import FORMATS, mapped, refuse_long
@@ -35,8 +35,7 @@ def checked_output(
 
 def _refuse_existing(path: Path, settings: Settings, overwrite: bool, sources: Iterable[Any] = ()) -> None:
     """Raise an error if a file of the output `path` exists: see `refuse_existing`."""
-    options = settings.options
-    existing = shards_of(path, settings.format, options.val_shard) if options.shard_tokens else [path]
+    existing = _outputs(path, settings)
     if not is_device(path):
         existing = [file for each in existing for file in (*FORMATS[settings.format].paths(each), metadata_path(each))]
         refuse_devices(*existing)
@@ -68,20 +67,34 @@ def publish_files(
 
     made: returns the whole of the ids, and the metadata without counts; called unless an earlier run has made the files.
     """
-    outputs = folder.load(FILES)
-    if outputs is None:
+    state = folder.load(FILES)
+    if state is None:
         outputs = _build_files(*made(), settings, output, folder.path)
         _refuse_existing(output, settings, overwrite)
-        folder.save(FILES, outputs)
-    paths = [output.parent / files[0][1] for files in outputs]
-    shards = shards_of(output, settings.format, settings.options.val_shard) if settings.options.shard_tokens else ()
-    for old in set(shards).difference(paths):
-        if metadata_path(old).exists():  # else another program made it
-            for each in (metadata_path(old), *FORMATS[settings.format].paths(old)):
-                remove(each)
-    for files in outputs:
+        new = {final for files in outputs for _, final in files}
+        old = [path.name for path in _files_before(output, settings) if path.name not in new]
+        state = {"outputs": outputs, "old": old}
+        folder.save(FILES, state)
+    for name in state["old"]:
+        remove(output.parent / name)
+    for files in state["outputs"]:
         folder.publish((name, output.parent / final) for name, final in files)
-    return paths
+    return [output.parent / files[0][1] for files in state["outputs"]]
+
+
+def _files_before(output: Path, settings: Settings) -> Iterator[Path]:
+    """The files of an earlier output of this name, by its metadata, which come first. Those of other programs have none."""
+    for path in _outputs(output, settings):
+        if metadata_path(path).exists():
+            with suppress(FormatError):
+                format = Metadata.load(metadata_path(path)).format
+                yield from (metadata_path(path), *FORMATS[format].paths(path))
+
+
+def _outputs(output: Path, settings: Settings) -> list[Path]:
+    """The files with ids that the output may replace: itself, or the numbered ones that exist."""
+    options = settings.options
+    return shards_of(output, settings.format, options.val_shard) if options.shard_tokens else [output]
 
 
 def _build_files(

@@ -18,7 +18,7 @@ from ..errors import FormatError, OptionName, UsageError, plural, require, sugge
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
 from .bounds import READERS, Bounds, read_npy
-from .formats import AHEAD, BLOCK, FORMATS, mapped, read_errors
+from .formats import AHEAD, BLOCK, FORMATS, check_magic, mapped, read_errors
 from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
@@ -261,6 +261,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    check_magic(path, "parquet")
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
