@@ -153,13 +153,18 @@ def test_training_is_refused_before_it_begins(folder, monkeypatch):
     assert run(folder, "train", "a.txt", "--vocab-size", "260", "-o", "tok").exit_code == 1
 
 
-def test_resuming_is_not_overwriting(folder):
-    """A run with --force that was interrupted goes on without it."""
+def test_an_interrupted_publication_goes_on_without_overwriting(folder):
+    """What is in the place then may be its own. Before, it is of somebody else."""
     output = folder / "out"
     output.mkdir()
     (output / "old").touch()
     with pytest.raises(KeyError), working_folder(path_beside(output), output, {}) as job:
         job.save("state", 1)
+        raise KeyError
+    with pytest.raises(OutputError):
+        JobOptions().check_output(output, Path.is_file, [])
+    with pytest.raises(KeyError), working_folder(path_beside(output), output, {}) as job:
+        job.save("files", ["output"])
         raise KeyError
     JobOptions().check_output(output, Path.is_file, [])
     with pytest.raises(OutputError):

@@ -17,7 +17,7 @@ import tokenmill
 from tokenmill import WordCounts
 from tokenmill.counting import CountOptions, count
 from tokenmill.counting.to_folder import count_to_folder
-from tokenmill.errors import InputError, UsageError
+from tokenmill.errors import InputError, OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -142,6 +142,17 @@ def test_interrupted_after_runs_were_merged_it_resumes(tmp_path, corpus, expecte
         with pytest.raises(RuntimeError, match="power cut"):
             count_to_folder(corpus, tmp_path / "c", split=WORDS)
     assert count_to_folder(corpus, tmp_path / "c", split=WORDS).resumed_bytes > 0
+    assert folder_bytes(tmp_path / "c") == expected
+
+
+def test_counts_that_came_meanwhile_are_not_replaced(tmp_path, corpus, expected, monkeypatch):
+    interrupted(corpus, tmp_path / "c", monkeypatch, 30)
+    count(corpus / "a.txt", split=WORDS).save(tmp_path / "c")
+    others = folder_bytes(tmp_path / "c")
+    with pytest.raises(OutputError, match="c exists: a folder with"):
+        count_to_folder(corpus, tmp_path / "c", split=WORDS)
+    assert folder_bytes(tmp_path / "c") == others
+    count_to_folder(corpus, tmp_path / "c", split=WORDS, job=JobOptions(overwrite=True))
     assert folder_bytes(tmp_path / "c") == expected
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import stat
 import threading
 from pathlib import Path
@@ -15,6 +16,7 @@ from tokenmill.jobs.outputs import (
     atomic_files,
     atomic_folder,
     open_output,
+    publish,
     refuse_existing,
     refuse_folder,
     refuse_source,
@@ -209,6 +211,16 @@ def test_a_device_is_written_and_never_replaced(tmp_path):
     assert os.listdir(tmp_path) == ["pipe"]
 
 
+def test_a_pipe_is_never_renamed_over(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "new").touch()
+    (tmp_path / "index").touch()
+    with pytest.raises(OutputError, match="pipe is a device or a pipe, which no file replaces"):
+        publish([(tmp_path / "index", tmp_path / "a.index"), (tmp_path / "new", tmp_path / "pipe")])
+    assert sorted(os.listdir(tmp_path)) == ["index", "new", "pipe"]
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+
+
 def test_token_files_and_tokenizers_go_to_devices(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("some text " * 100)
@@ -223,6 +235,21 @@ def test_token_files_and_tokenizers_go_to_devices(tmp_path, monkeypatch):
             assert summary.path == Path(name) and summary.documents == 1
         reader.join()
         assert len(received[0]) == bytes_before + 2 * summary.tokens
+    written = tokenmill.encode_files(tok, "a.txt", tmp_path / "written" / "a.bin").path
+    reader = threading.Thread(target=lambda: received.append(Path("pipe").read_bytes()), daemon=True)
+    reader.start()
+    assert tokenmill.Join(files=[written, written], output="pipe").run().path == Path("pipe")
+    reader.join()
+    assert received[-1] == 2 * written.read_bytes()
+    for output, option in (("pipe", {"shard_tokens": 10}), ("b.bin", {"overwrite": True})):
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo("b.bin.json")
+        with pytest.raises(
+            (OutputError, UsageError), match=r"several files, and pipe is one|b.bin.json is a device or a pipe"
+        ):
+            tokenmill.Join(files=[written], output=output, **option).run()
+    os.unlink("b.bin.json")
+    shutil.rmtree("written")
     for format in ("tiktoken", "sentencepiece", "gguf"):
         with contextlib.suppress(ConversionError):
             tok.save("/dev/null", format=format)

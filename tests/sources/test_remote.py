@@ -10,11 +10,15 @@ import threading
 import zipfile
 
 import pytest
+from fsspec.implementations.zip import ZipFileSystem
 
 import tokenmill
-from tokenmill.errors import InputError
-from tokenmill.sources import remote
+from tokenmill.corpus import CleanOptions
+from tokenmill.errors import InputError, UsageError
+from tokenmill.jobs.working_folder import fingerprint
+from tokenmill.sources import blocks, remote
 from tokenmill.sources.documents import read_documents
+from tokenmill.token_files import parts
 
 pytest.importorskip("aiohttp")
 LINES = [random.Random(n).randbytes(20).hex() for n in range(2000)]
@@ -26,12 +30,14 @@ class Server:
     """Serves files from memory, with the faults that are told before.
 
     faults: by the number of a request for content: "drop" ends the connection half-way, "503" and "404" refuse, "short" gives
-        fewer bytes than asked for, a function is called before the answer. ranges: whether parts of files are given.
+        fewer bytes than asked for, a function is called before the answer. ranges: whether parts of files are given. lengths: whether the
+        size of a file is told; without it, ranges must be False.
     listings: what a hub or a bucket says of the files, made anew for each request: such requests are not counted.
     """
 
     def __init__(self):
         self.files, self.faults, self.requests, self.ranges, self.tags = {}, {}, 0, True, True
+        self.lengths = True
         self.listings = {}
         server = self
 
@@ -81,10 +87,17 @@ class Server:
                     self.send_header("Content-Range", f"bytes {start}-{start + len(body) - 1}/{len(data)}")
                 if server.tags:
                     self.send_header("ETag", f'"{hash(data)}"')
-                self.send_header("Content-Length", str(len(body)))
+                if server.lengths:
+                    self.send_header("Content-Length", str(len(body)))
+                else:
+                    self.send_header("Transfer-Encoding", "chunked")
                 self.end_headers()
+                if content and not server.lengths:
+                    self.wfile.write(f"{len(body):x}\r\n".encode())
                 if content:
                     self.wfile.write(body[: len(body) // 2] if fault == "drop" else body)
+                if content and not server.lengths and fault != "drop":
+                    self.wfile.write(b"\r\n0\r\n\r\n")
                 if fault == "drop":
                     self.close_connection = True
 
@@ -195,6 +208,91 @@ def test_a_replaced_file_is_not_resumed(server, tmp_path):
     server.faults = {}
     assert encode(options=OPTIONS).documents == len(LINES)
     assert [tok.decode(ids) for ids in tokenmill.load_tokens(tmp_path / "a.bin")] == LINES
+
+
+@pytest.mark.parametrize("how", ["encode", "count", "clean"])
+def test_a_file_of_the_same_size_that_replaced_another_is_not_resumed(server, tmp_path, monkeypatch, how):
+    monkeypatch.setattr(blocks, "BLOCK", 10_000)
+    monkeypatch.setattr(parts, "JOB_BYTES", 1)
+    tok = tokenmill.train_from_iterator(LINES[:50], 300)
+    job, url = tokenmill.JobOptions(num_threads=1, checkpoint_every=0), f"{server.address}/a.jsonl"
+    run = {
+        "encode": lambda: tokenmill.encode_files(tok, url, tmp_path / "a.bin", job=job, options=OPTIONS),
+        "count": lambda: tokenmill.count_to_folder(url, tmp_path / "counts", job=job),
+        "clean": lambda: tokenmill.clean(
+            "text", url, tmp_path / "clean", job=job, options=CleanOptions(shard_bytes=1000, min_chars=1)
+        ),
+    }[how]
+    server.faults = dict.fromkeys(range(4, 1000), "503")
+    with pytest.raises(InputError, match="503"):
+        run()
+    assert [*tmp_path.rglob("*.json")], "it was saved"
+    server.faults = {}
+    server.files["/a.jsonl"] = TEXT.replace(b"a", b"b")
+    with pytest.raises(UsageError, match=r"unfinished job with different sources"):
+        run()
+
+
+def test_an_archive_of_the_same_size_that_replaced_another_is_another_source(tmp_path):
+    def hash_of(text):
+        with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+            archive.writestr("a.txt", text)
+        ZipFileSystem.clear_instance_cache()
+        return fingerprint([f"zip://a.txt::{tmp_path / 'a.zip'}"])
+
+    assert hash_of("one") == hash_of("one") != hash_of("two")
+
+
+@pytest.mark.parametrize("fault", ["503", "drop", "short"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.txt", "a.parquet"])
+@pytest.mark.parametrize("skip_damaged", [False, True])
+def test_a_request_that_fails_for_good_is_never_left_out(server, tmp_path, fault, name, skip_damaged):
+    """A server that stays away is not damage: half of a file would be missing without a word."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    lines = LINES * 2
+    pq.write_table(pa.table({"text": lines}), tmp_path / "a.parquet", row_group_size=300, compression="none")
+    server.files["/a.parquet"] = (tmp_path / "a.parquet").read_bytes()
+    server.files["/a.txt"] = TEXT
+    tok = tokenmill.train_from_iterator(LINES[:50], 300)
+    read = tokenmill.ReadOptions(skip_damaged=skip_damaged)
+    url = f"{server.address}/{name}"
+    for first in (1, 4) if name.endswith("parquet") else (1, 3):
+        for run in (
+            lambda: tokenmill.encode_files(
+                tok, url, tmp_path / "a.bin", options=tokenmill.EncodeOptions(end_of_text=False, read=read)
+            ),
+            lambda: tokenmill.count(url, options=tokenmill.CountOptions(read=read)),
+            lambda: [*read_documents(url, skip_damaged=skip_damaged)],
+        ):
+            server.faults = dict.fromkeys(range(server.requests + first, server.requests + 1000), fault)
+            with pytest.raises(InputError, match=rf"{name}: cannot be read: .*\. Run the command again") as caught:
+                run()
+            assert "skip_damaged" not in str(caught.value)
+    assert not (tmp_path / "a.bin").exists()
+
+
+def test_a_stream_of_unknown_length_is_read_again_and_stops_a_job(server):
+    server.lengths = server.ranges = False
+    server.faults = {1: "drop", 2: "503"}
+    assert texts(f"{server.address}/a.jsonl") == LINES
+    server.faults = dict.fromkeys(range(server.requests + 1, server.requests + 1000), "drop")
+    with pytest.raises(InputError, match=r"a.jsonl: cannot be read: "):
+        [*read_documents(f"{server.address}/a.jsonl", skip_damaged=True)]
+
+
+def test_damage_in_an_archive_is_damage(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.jsonl", TEXT)
+        archive.writestr("b.jsonl", TEXT)
+    data = bytearray((tmp_path / "a.zip").read_bytes())
+    data[len(TEXT) // 2] ^= 1
+    (tmp_path / "a.zip").write_bytes(data)
+    url = f"zip://*.jsonl::{tmp_path / 'a.zip'}"
+    with pytest.raises(InputError, match=r"a.jsonl.*damaged or cut off.*CRC"):
+        texts(url)
+    assert [document.text for document in read_documents(url, skip_damaged=True)][-len(LINES) :] == LINES
 
 
 @pytest.fixture

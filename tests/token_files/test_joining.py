@@ -109,8 +109,19 @@ def test_missing_double_and_strange_parts_are_named(tok, sources, tmp_path):
         join(files=[*parts[:4], others[4]], output=output).run()
     other = tokenizer(["<|endoftext|>", "<|x|>"])
     tokenmill.encode_files(other, sources[0], tmp_path / "o.bin")
-    with pytest.raises(UsageError, match="have different tokenizers"):
+    with pytest.raises(UsageError, match=r"o\.bin is a whole token file, and .*t-00001-of-00005\.bin is a part\."):
         join(files=[parts[0], tmp_path / "o.bin"], output=output).run()
+    tokenmill.encode_files(tok, sources[0], tmp_path / "w.bin")
+    with pytest.raises(UsageError, match="have different tokenizers"):
+        join(files=[tmp_path / "w.bin", tmp_path / "o.bin"], output=output).run()
+    beside = parts[1].with_name(f"{parts[1].name}.json")
+    beside.rename(tmp_path / "away")
+    for names in ([parts[0], parts[1], *parts[3:]], [*parts[:2]], [parts[1], parts[0]]):
+        with pytest.raises(
+            UsageError, match=r"t-00002-of-00005\.bin: its metadata \(t-00002-of-00005\.bin\.json\) is missing, and"
+        ):
+            join(files=names, output=output, dtype="uint16").run()
+    (tmp_path / "away").rename(beside)
     tokenmill.encode_files(tok, sources[0], tmp_path / "p.parquet", format="parquet")
     with pytest.raises(UsageError, match="readers take a folder of them"):
         join(files=[tmp_path / "p.parquet"], output=tmp_path / "q.parquet").run()
@@ -241,6 +252,24 @@ def test_files_without_documents(tmp_path):
     assert struct.unpack_from("<3i", data) == (20240520, 1, 6) and len(data) == 1024 + 12
 
 
+@pytest.mark.parametrize("header", [b"", struct.pack("<3i", 20240520, 1, 1000).ljust(1024, b"\0")])
+def test_files_without_documents_are_cut_anywhere(tmp_path, header):
+    """An index would invent documents."""
+    ids = np.arange(2000, dtype=np.uint16)
+    (tmp_path / "b.bin").write_bytes(header + ids[1000:].tobytes())
+    (tmp_path / "a.bin").write_bytes(header + ids[:1000].tobytes())
+    made = tokenmill.Join(
+        files=[tmp_path / "a.bin", tmp_path / "b.bin"],
+        output=tmp_path / "c.bin",
+        dtype=None if header else "uint16",
+        shard_tokens=300,
+    ).run()
+    assert sorted(path.name for path in tmp_path.glob("c*")) == [f"c_{number:06}.bin" for number in range(7)]
+    parts = [np.fromfile(path, np.uint16, offset=len(header)) for path in sorted(tmp_path.glob("c*"))]
+    assert np.array_equal(np.concatenate(parts), ids) and [len(part) for part in parts] == [300] * 6 + [200]
+    assert (made.files, made.tokens, made.documents) == (7, 2000, 0)
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_glob_may_find_the_files_beside(tok, sources, tmp_path, format):
     for name in ("a", "a.b"):
@@ -260,6 +289,24 @@ def test_an_output_is_not_overwritten(tok, sources, tmp_path):
         tokenmill.Join(files=[path], output=tmp_path / "b.bin").run()
     tokenmill.Join(files=[path], output=tmp_path / "b.bin", overwrite=True).run()
     assert (tmp_path / "b.bin").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", [".", "/"])
+def test_a_folder_is_not_a_token_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FormatError, match="is a folder"):
+        tokenmill.Join(files=[name], output="x.bin").run()
+
+
+def test_an_unfinished_job_of_encode_is_named_without_an_option_that_join_lacks(tok, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("low lower")
+    made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "a.bin").path
+    with monkeypatch.context() as patch:
+        patch.setattr("tokenmill.token_files.encoding.publish_files", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "b.bin")
+    with pytest.raises(UsageError, match=r"To start again, delete .*\.b\.bin\.unfinished\.$"):
+        tokenmill.Join(files=[made], output=tmp_path / "b.bin").run()
 
 
 def test_one_file_is_a_list_of_one(tok, tmp_path):

@@ -93,3 +93,16 @@ def test_the_hashes_are_those_of_the_ids_and_of_the_lengths(tok, sources, tmp_pa
                 blocks = [value[start : start + 1000] for start in range(0, len(value), 1000)]
                 expected = [[len(block), hashlib.sha256(block).hexdigest()] for block in blocks]
                 assert tokens.metadata.hashes[name] == expected, (format, options)
+
+
+def test_a_part_in_which_all_is_damaged_is_joined_with_the_others(tok, tmp_path):
+    (tmp_path / "two.jsonl").write_text('{"text": "low"}\n{bad, and a little longer\n')
+    options = [EncodeOptions(part=part, read=tokenmill.ReadOptions(skip_damaged=True)) for part in ("1/2", "2/2", None)]
+    skips: list = []
+    made = [
+        tokenmill.encode_files(tok, tmp_path / "two.jsonl", tmp_path / "t.bin", options=each, on_skip=skips.append)
+        for each in options
+    ]
+    assert [each.documents for each in made] == [1, 0, 1] and len(skips) == 2
+    joined = tokenmill.Join(files=[each.path for each in made[:2]], output=tmp_path / "joined.bin").run()
+    assert joined.path.read_bytes() == made[2].path.read_bytes()

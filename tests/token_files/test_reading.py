@@ -140,7 +140,7 @@ def test_metadata_that_does_not_fit(tok, tmp_path):
     path = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.parquet", format="parquet").path
     values = json.loads((tmp_path / "t.parquet.json").read_text())
     for changed, said in (
-        ({"documents": 2}, "1 rows; its metadata says 2 documents"),
+        ({"documents": 2}, "it has 1 document; t.parquet.json says 2"),
         ({"version": "1"}, "version '1' of the metadata; this tokenmill reads 1"),
         ({"version": 2}, "made by a newer version of tokenmill"),
     ):

@@ -11,7 +11,7 @@ import tokenmill
 from tokenmill.errors import OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.token_files import output
-from tokenmill.token_files.settings import FORMATS, EncodeOptions, Settings
+from tokenmill.token_files.settings import FORMATS, EncodeOptions
 
 
 def encoded(tok, sources, path, format, force=False, **options):
@@ -75,11 +75,7 @@ def test_any_lengths(format):
     for _ in range(300):
         lengths = [chosen.choice((0, 1, 1, 2, 5, 30)) for _ in range(chosen.randrange(12))]
         most = chosen.randrange(1, 12)
-        found = list(
-            output._shard_lengths(
-                np.array(lengths, np.int64), Settings(format, "uint16", options=EncodeOptions(shard_tokens=most))
-            )
-        )
+        found = list(output._shard_lengths(np.array(lengths, np.int64), most, format == "llmc"))
         assert sum(own.sum() for own, _ in found) == sum(lengths)
         joined: list[int] = []
         for own, begun in found:
@@ -121,6 +117,32 @@ def test_files_of_an_earlier_run(tok, sources, tmp_path):
         "website_000009.bin",
         "web_999999.bin",
     }
+
+
+def test_an_output_of_another_format_leaves_no_old_index(tok, sources, tmp_path):
+    for format in ("megatron", "nanogpt", "llmc"):
+        encoded(tok, sources[0], tmp_path / "x.bin", format, True)
+    assert {path.name for path in tmp_path.iterdir()} == {"x.bin", "x.bin.json", "x.bin.offsets.npy"}
+    (tmp_path / "y.idx").touch()  # of another program
+    np.array([1, 2], np.uint16).tofile(tmp_path / "y.raw")
+    encoded(tok, sources[0], tmp_path / "y.bin", "nanogpt")
+    tokenmill.Join(files=[tmp_path / "y.raw"], output=tmp_path / "y.bin", dtype="uint16", overwrite=True).run()
+    assert {path.name for path in tmp_path.glob("y*")} == {"y.raw", "y.bin", "y.idx"}
+
+
+def test_files_of_another_output_with_a_like_name_stay(tok, sources, tmp_path):
+    for name in ("val", "web_val", "web_train"):
+        encoded(tok, sources[0], tmp_path / f"{name}.bin", "bin", shard_tokens=5000)
+    others = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in ("train", "web"):
+        for force in (False, True):
+            encoded(tok, sources[0], tmp_path / f"{name}.bin", "bin", force, shard_tokens=8000)
+    assert others.items() <= {path: path.read_bytes() for path in tmp_path.iterdir()}.items()
+    with pytest.raises(OutputError, match="exists"):
+        encoded(tok, sources[0], tmp_path / "train.bin", "bin", shard_tokens=8000, val_shard=True)
+    encoded(tok, sources[0], tmp_path / "train.bin", "bin", True, shard_tokens=8000, val_shard=True)
+    assert (tmp_path / "val_000001.bin").read_bytes() == others[tmp_path / "val_000001.bin"]
+    assert not (tmp_path / "train_000000.bin").exists()
 
 
 def test_no_documents(tok, tmp_path):

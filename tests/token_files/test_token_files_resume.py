@@ -15,7 +15,7 @@ from token_file_examples import corpus, text, tokenizer
 import tokenmill
 from tokenmill.errors import OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
-from tokenmill.token_files import parts
+from tokenmill.token_files import output, parts
 from tokenmill.token_files.settings import FORMATS, EncodeOptions
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -211,6 +211,35 @@ def test_what_was_encoded_before_ctrl_c_is_kept(made, interrupted, tmp_path):
         other = tokenmill.train_from_iterator([text(9, 4000)], 320, special_tokens=["<|endoftext|>"])
         tokenmill.encode_files(other, sources, tmp_path / "out")
     assert tokenmill.encode_files(tok, sources, tmp_path / "out").resumed_bytes > 0
+    assert files_in(tmp_path) == expected["bin"]
+
+
+def test_a_file_that_came_meanwhile_is_not_replaced(made, interrupted, tmp_path):
+    tok, folder, expected = made
+    sources = str(folder / "sources" / "*")
+    (tmp_path / "out").write_text("precious")
+    with pytest.raises(OutputError, match=r"out exists: a file of 8 bytes"):
+        tokenmill.encode_files(tok, sources, tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "precious"
+    tokenmill.encode_files(tok, sources, tmp_path / "out", job=JobOptions(overwrite=True))
+    assert files_in(tmp_path) == expected["bin"]
+
+
+def test_a_file_that_appears_while_the_job_runs_is_not_replaced(made, tmp_path, monkeypatch):
+    tok, folder, expected = made
+    original = output._build_files
+
+    def build(*arguments):
+        (tmp_path / "out").write_text("precious")
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(output, "_build_files", build)
+        with pytest.raises(OutputError, match=r"out exists: a file of 8 bytes"):
+            tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "precious"
+    (tmp_path / "out").unlink()
+    tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out")
     assert files_in(tmp_path) == expected["bin"]
 
 

@@ -1,6 +1,7 @@
 """Each fault of a token file is found, and its place is named."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -79,6 +80,18 @@ def test_each_fault_has_its_place(tok, sources, tmp_path, monkeypatch):
             tokenmill.verify(path)
 
 
+@pytest.mark.parametrize("format", [*settings.FORMATS])
+@pytest.mark.parametrize("name", ["documents", "tokens"])
+def test_counts_of_the_metadata_are_those_of_the_file(tok, sources, tmp_path, format, name):
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", format=format).path
+    beside = path.with_name(f"{path.name}.json")
+    metadata = json.loads(beside.read_text())
+    for wrong in (metadata[name] - 1, metadata[name] + 1, 0, 10**21):
+        beside.write_text(json.dumps(metadata | {name: wrong}))
+        with pytest.raises(FormatError, match=rf"{metadata[name]:,} {name}; .*\.json says {wrong:,}"):
+            tokenmill.verify(path)
+
+
 def test_a_changed_summary_of_datatrove(tok, sources, tmp_path):
     path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.ds", format="datatrove").path
     summary = tmp_path / "t.ds.metadata"
@@ -106,6 +119,15 @@ def test_a_flipped_byte_in_any_column_of_parquet(tok, sources, tmp_path):
     assert noticed > len(written) // 46
     path.write_bytes(written.replace(b"source", b"sourcf"))
     with pytest.raises(FormatError, match=r"t\.parquet: its columns are not"):
+        tokenmill.verify(path)
+
+
+@pytest.mark.parametrize(("format", "magic"), [("parquet", "b'PAR1'"), ("npy", r"b'\x93NUMPY'")])
+def test_flipped_first_bytes(tok, sources, tmp_path, format, magic):
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", format=format).path
+    data = path.read_bytes()
+    path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+    with pytest.raises(FormatError, match=rf"t: not a \.{format} file: it does not begin with {re.escape(magic)}$"):
         tokenmill.verify(path)
 
 

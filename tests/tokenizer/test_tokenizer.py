@@ -112,6 +112,9 @@ def test_facts(tok):
     assert "500 ids" in repr(tok)
     with pytest.raises(KeyError, match="it has none"):
         _ = Tokenizer(Vocabulary(BYTES, ())).eot_token
+    many = tuple(tokenmill.AddedToken(f"<|{n}|>", 256 + n) for n in range(200))
+    with pytest.raises(KeyError, match=r"it has <\|0\|>, .*, <\|11\|> and 188 more"):
+        _ = Tokenizer(Vocabulary(BYTES, (), added_tokens=many)).eot_token
 
 
 def test_equality_copies_and_pickles(tok, text):

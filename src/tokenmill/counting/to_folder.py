@@ -18,7 +18,7 @@ from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, remove, sync_tree
 from ..jobs.progress import Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts
-from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
+from ..jobs.working_folder import FILES, WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.blocks import Cut, ReadOptions
 from ..sources.documents import Chosen, parts_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
@@ -77,7 +77,8 @@ def count_to_folder(
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
         folder.refuse_nothing(summary.documents, summary.skipped)
-        refuse_folder(output, is_own, overwrite=True)
+        refuse_folder(output, is_own, overwrite=job.overwrite or folder.is_publishing())
+        folder.save(FILES, ["output"])
         folder.publish([("output", output)])
     return replace(summary, skipped=summary.skipped + left_out)
 

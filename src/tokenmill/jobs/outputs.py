@@ -170,6 +170,7 @@ def publish(files: Iterable[tuple[Path, Path]]) -> None:
     """
     files = list(files)
     waiting = [(path, target) for path, target in files if path.exists()]
+    refuse_devices(*(target for _, target in waiting))
     if len(waiting) > 1:
         remove(waiting[-1][1])
     for path, target in waiting:
@@ -203,6 +204,13 @@ def is_device(path: StrPath) -> bool:
         return False
     system = os.path.realpath(os.path.dirname(path)).startswith(("/dev", "/proc")) and os.path.islink(path)
     return system or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def refuse_devices(*paths: StrPath) -> None:
+    """Raise OutputError if one of the files to be renamed into place has the name of a device or a pipe."""
+    for path in paths:
+        if is_device(path):
+            raise OutputError(f"{path} is a device or a pipe, which no file replaces. Choose another output.")
 
 
 def refuse_existing(*paths: StrPath, overwrite: bool = False, sources: Iterable[Any] = ()) -> None:

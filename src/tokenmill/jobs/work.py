@@ -39,7 +39,7 @@ class JobOptions(Options):
     ray_address: "auto", "head:6379" or "ray://head:10001". None uses the Ray that this process is connected to or that runs on
         this machine, or starts one. All machines must see the sources and the output under the same paths.
     checkpoint_every: seconds between two checkpoints within a part. None is the default of the job.
-    overwrite: replace an existing output. Resuming an interrupted job does not need it.
+    overwrite: replace an existing output.
     """
 
     # fmt: off
@@ -59,9 +59,9 @@ class JobOptions(Options):
 
     def check_output(self, output: Path, is_own: Callable[[Path], bool], sources: Iterable[Source]) -> None:
         """Raise an error if the folder `output` must not be written: see `refuse_folder`."""
-        from .working_folder import resumable
+        from .working_folder import publishing
 
-        overwrite = self.overwrite or (self.resume and resumable(output))
+        overwrite = self.overwrite or (self.resume and publishing(output))
         refuse_folder(output, is_own, overwrite=overwrite, sources=sources)
 
     def resumes(self, sources: Iterable[Source]) -> bool:

@@ -22,18 +22,22 @@ from typing import IO, Any
 
 from ..errors import InputError, OptionName, OutputError, UsageError
 from ..kernels.machine import lock_file
-from ..sources.find import Skip, refuse_nothing, size_of
+from ..sources.find import Skip, is_url, refuse_nothing
+from ..sources.remote import version_at
 from .outputs import StrPath, atomic_file, is_device, make_folder, output_errors, publish, remove, sync
 
 MANIFEST = "manifest"
+FILES = "files"  # the state of a job whose files are finished: from here on, those in their places may be its own
 VERSION = 2
 
 
 class WorkingFolder:
     """The states of a job, and the place for its files."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, can_restart: bool = True) -> None:
+        """can_restart: whether the job has the option `resume`."""
         self.path = path
+        self._can_restart = can_restart
 
     def load(self, name: str) -> Any:
         """The state that was saved under this name; None if there is none."""
@@ -79,6 +83,10 @@ class WorkingFolder:
         names = {path.stem for path in self.path.glob("*.json")}
         return MANIFEST in names and len(names) > 1
 
+    def is_publishing(self) -> bool:
+        """Return whether the finished files were being renamed to their places."""
+        return self.has_states() and self.load(FILES) is not None
+
     def _check(self, key: dict[str, Any]) -> None:
         """Raise a UsageError if the unfinished job is another one."""
         manifest = self.load(MANIFEST)
@@ -91,32 +99,35 @@ class WorkingFolder:
                 )
 
     def _how_to_restart(self) -> tuple[Any, ...]:
-        return f"To start again, delete {self.path} (or use ", OptionName("resume", False), ")."
+        option = (" (or use ", OptionName("resume", False), ")") if self._can_restart else ()
+        return f"To start again, delete {self.path}", *option, "."
 
 
-def resumable(output: Path) -> bool:
-    """Return whether an interrupted job that makes `output` can be resumed. The rest of one killed at its end is deleted."""
+def publishing(output: Path) -> bool:
+    """Return whether a job was interrupted while it put `output` into its place. The rest of one killed at its end is deleted."""
     folder = WorkingFolder(path_beside(output))
     if folder.path.is_dir() and not folder.has_states():
         with contextlib.suppress(UsageError, OutputError), _locked(folder.path, output):
             if not folder.has_states():
                 folder.clear()
-    return folder.has_states()
+    return folder.is_publishing()
 
 
 @contextlib.contextmanager
-def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: bool = True) -> Iterator[WorkingFolder]:
+def working_folder(
+    path: Path, output: Path, key: Mapping[str, Any], resume: bool | None = None
+) -> Iterator[WorkingFolder]:
     """Hold the working folder `path` of the job that makes `output`, alone.
 
     key: what decides the output, by name. A job with another key is not resumed: that is a UsageError.
-    resume: False discards what an interrupted job has left.
+    resume: False discards what an interrupted job has left. None is for a job without that option.
     The folder is deleted on success. It stays on any exception if a state was saved.
     """
     key = {"version": VERSION, **json.loads(json.dumps(key))}
     with _locked(path, output):
-        folder = WorkingFolder(path)
+        folder = WorkingFolder(path, can_restart=resume is not None)
         try:
-            if resume and folder.has_states():
+            if resume is not False and folder.has_states():
                 folder._check(key)
             else:
                 folder.clear()
@@ -188,15 +199,15 @@ def path_beside(output: Path) -> Path:
 
 
 def fingerprint(sources: Sequence[Path | str]) -> str:
-    """A hash that changes when the sources change: of their names, sizes and dates."""
+    """A hash that changes when the sources change: of their names, sizes and dates, of URLs also of other signs of a version."""
     import hashlib
 
     digest = hashlib.sha256()
     for source in sources:
         try:
             status = os.stat(source)
-            name, size, date = os.path.abspath(source), status.st_size, status.st_mtime_ns
-        except OSError:  # a URL
-            name, size, date = "", size_of(source), 0
-        digest.update(f"{os.fspath(source)}\0{name}\0{size}\0{date}\n".encode(errors="surrogateescape"))
+            version: Any = os.path.abspath(source), status.st_size, status.st_mtime_ns
+        except OSError:
+            version = version_at(str(source)) if is_url(source) else 0
+        digest.update(f"{os.fspath(source)}\0{version}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()

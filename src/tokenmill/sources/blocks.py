@@ -25,6 +25,7 @@ from ..errors import InputError, OptionName, UsageError, plural
 from ..options import Option, Options
 from ._cut_cy import not_utf8
 from .find import OnSkip, Skip, Source, shown, warn_of_skip
+from .remote import RemoteError
 from .streams import ByteStream, Pause
 
 BLOCK = 1 << 20  # bytes: a block stays in the processor's cache between the reader and the kernel
@@ -358,12 +359,12 @@ class BlockSource:
                     self._open(pause)
                 if not self.done:
                     self._fill(block)
-            except InputError as error:
+            except BaseException as error:
+                if not isinstance(error, InputError) or isinstance(error, RemoteError):
+                    self.close()
+                    raise
                 block.skips.append(Skip(self.name, "", str(error).removeprefix(f"{self.name}: ")))
                 self.done = True
-            except BaseException:
-                self.close()
-                raise
             block.place = self.place
             if self.done:
                 self.close()

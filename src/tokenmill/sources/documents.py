@@ -27,6 +27,7 @@ from .find import OnSkip, Source, can_read_again, find_sources, is_url, report_s
 from .jsonl import ArraySource, LinesSource
 from .packed import COMPRESSIONS
 from .parquet import ParquetSource
+from .remote import RemoteError
 from .streams import ByteStream, Pause
 from .text import CutSource, FileSource
 
@@ -153,6 +154,8 @@ def _format_of(source: Source, format: str | None = None, pause: Pause = lambda:
     try:
         stream = ByteStream(source, pause)
         head = stream.peek(HEAD)
+    except RemoteError:
+        raise
     except InputError:
         return "", stream
     dump = re.match(rb"\s*<", head)

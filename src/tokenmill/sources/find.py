@@ -88,11 +88,11 @@ def suffix_of(path: str | os.PathLike) -> str:
 
 def size_of(source: Source) -> int:
     """The bytes of `source` as it is stored, for progress bars and for sharing out work; 0 where unknown."""
+    if is_url(source):
+        return size_at(str(source))
     try:
-        if is_url(source):
-            return size_at(str(source))
         return 0 if source == STDIN else os.stat(source).st_size
-    except (OSError, NotImplementedError):
+    except OSError:
         return 0
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import glob
 import io
+import sys
 import time
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from ..errors import InputError, MissingExtraError, UsageError, reason_of, require
+from ..errors import InputError, MissingExtraError, TokenmillError, UsageError, reason_of, require
 
 T = TypeVar("T")
 BLOCK = 8 << 20  # bytes of a request
@@ -16,7 +20,27 @@ WAITS = [0.5, 2.0, 8.0]  # seconds before a request that failed is made again
 CHECK_SECONDS = 2.0  # between two looks at the version of a file
 NOT_NOW = (408, 425, 429)  # HTTP's codes below 500 of a request that may be made again
 # What the back ends know of the version of a file.
-VERSION = "size ETag etag Content-MD5 md5Hash generation VersionId Last-Modified LastModified last_modified mtime created blob_id".split()
+VERSION = "size ETag etag Content-MD5 md5Hash generation VersionId Last-Modified LastModified last_modified mtime created blob_id CRC".split()
+DAMAGE = (zipfile.BadZipFile, zlib.error)  # of an archive; it does not pass
+
+
+class RemoteError(InputError):
+    """A request that failed for good, or a file that another one replaced. It is no damage, so `on_skip` leaves nothing out."""
+
+
+@contextmanager
+def _request_errors(url: str) -> Iterator[None]:
+    """Turn the error of a request into a RemoteError: each back end has exceptions of its own."""
+    try:
+        yield
+    except (TokenmillError, *DAMAGE):
+        raise
+    except Exception as error:
+        cause = error.__cause__ if isinstance(error, FileNotFoundError) else None
+        reason = reason_of(cause or error).removesuffix(".")
+        raise RemoteError(
+            f"{url}: cannot be read: {reason}. Run the command again: a job that saves its progress resumes."
+        ) from error
 
 
 def files_at(url: str) -> list[str]:
@@ -46,40 +70,41 @@ def files_at(url: str) -> list[str]:
 def size_at(url: str) -> int:
     """The bytes of the file at a URL; 0 where unknown."""
     filesystem, path = _filesystem(url)
-    return int(_again(lambda: filesystem.size(path)) or 0)
+    with _request_errors(url):
+        return int(_again(lambda: filesystem.size(path)) or 0)
 
 
-def open_url(url: str) -> io.BufferedIOBase | Any:
+def version_at(url: str) -> dict[str, str]:
+    """The size of the file at a URL, and what else tells it from another one of the same name."""
+    with _request_errors(url):
+        return _version(*_filesystem(url))
+
+
+def open_url(url: str) -> io.BufferedReader:
     """Open the file at a URL for reading bytes."""
-    filesystem, path = _filesystem(url)
-    try:
-        version = _version(filesystem, path)
-        if not version.get("size"):  # a stream of unknown length
-            return _again(lambda: filesystem.open(path, "rb"))
-    except Exception as error:
-        raise InputError(f"{url}: cannot be read: {reason_of(error.__cause__ or error)}") from error
-    return io.BufferedReader(RemoteFile(url, filesystem, path, version), BLOCK)
+    return io.BufferedReader(RemoteFile(url), BLOCK)
 
 
 class RemoteFile(io.RawIOBase):
     """A file at a URL. A request that fails is made again; a file that another one replaces meanwhile is an InputError.
 
-    Servers that do not give parts of a file are read from its front.
+    Servers that do not give parts of a file, or not its size, are read from its front.
     """
 
-    def __init__(self, url: str, filesystem: Any, path: str, version: dict[str, Any]) -> None:
+    def __init__(self, url: str) -> None:
         self.name = url
-        self._filesystem, self._path, self._version = filesystem, path, version
-        self._size, self._position = int(version["size"]), 0
+        self._filesystem, self._path = _filesystem(url)
+        self._version = version_at(url)
+        self._parts = "size" in self._version  # whether the server gives parts
+        self._size, self._position = int(self._version.get("size", sys.maxsize)), 0
         self._checked = time.monotonic()
         self._file: Any = None
-        self._parts = True  # whether the server gives parts
 
     def readable(self) -> bool:
         return True
 
     def seekable(self) -> bool:
-        return True
+        return self._size < sys.maxsize
 
     def tell(self) -> int:
         return self._position
@@ -92,19 +117,21 @@ class RemoteFile(io.RawIOBase):
         size = min(len(buffer), BLOCK, max(0, self._size - self._position))
         if not size:
             return 0
-        data = _again(lambda: self._fetch(size), self._forget)
-        if self._position + size == self._size or time.monotonic() - self._checked >= CHECK_SECONDS:
-            self.check()
-        buffer[:size] = data
-        self._position += size
-        return size
+        with _request_errors(self.name):
+            data = _again(lambda: self._fetch(size), self._forget)
+            at_end = self._position + size == self._size or len(data) < size
+            if at_end or time.monotonic() - self._checked >= CHECK_SECONDS:
+                self.check()
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
 
     def check(self) -> None:
-        """Raise InputError if another file is there now. Called at the end of the file, and by who reads no further."""
+        """Raise RemoteError if another file is there now. Called at the end of the file, and by who reads no further."""
         now = _version(self._filesystem, self._path)
         for name in {**self._version, **now}:
             if now.get(name) != (old := self._version.get(name)):
-                raise InputError(
+                raise RemoteError(
                     f"{self.name}: the file was replaced while it was read: its {name} was {old}, and is {now.get(name)}. "
                     "Run the command again."
                 )
@@ -122,13 +149,13 @@ class RemoteFile(io.RawIOBase):
                 raise
             self._file, self._parts = None, False
         if not self._parts:
-            if self._file is None or self._file.loc > self._position:
+            if self._file is None or self._file.tell() > self._position:
                 self._file = self._filesystem.open(self._path, "rb", block_size=0)
-            while (before := self._position - self._file.loc) > 0 and self._file.read(min(before, BLOCK)):
+            while (before := self._position - self._file.tell()) > 0 and self._file.read(min(before, BLOCK)):
                 pass
             while len(data) < size and (read := self._file.read(size - len(data))):
                 data += read
-        if len(data) != size:
+        if len(data) != size and self.seekable():
             raise EOFError(f"{len(data):,} bytes arrived of {size:,} that were asked for")
         return data
 
@@ -143,9 +170,7 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
 
-def _version(filesystem: Any, path: str) -> dict[str, Any]:
-    """The size of a file, and what else tells it from another one of the same name."""
-
+def _version(filesystem: Any, path: str) -> dict[str, str]:
     def look() -> Any:
         filesystem.invalidate_cache(path)
         return filesystem.info(path)
@@ -161,7 +186,7 @@ def _again(request: Callable[[], T], before: Callable[[], None] = lambda: None) 
             return request()
         except Exception as error:  # each back end has exceptions of its own
             status = _status(error)
-            final = isinstance(error, PermissionError | NotImplementedError | ImportError)
+            final = isinstance(error, (PermissionError, NotImplementedError, ImportError, *DAMAGE))
             final |= isinstance(error, FileNotFoundError) and error.__cause__ is None
             if wait is None or final or (status is not None and status < 500 and status not in NOT_NOW):
                 raise
@@ -192,4 +217,4 @@ def _filesystem(url: str) -> tuple[Any, str]:
             f"{url}: {error}. Supported are all protocols of fsspec, such as s3://, gs:// and hf://."
         ) from error
     except Exception as error:
-        raise InputError(f"cannot reach {url}: {reason_of(error)}") from error
+        raise RemoteError(f"cannot reach {url}: {reason_of(error)}") from error

@@ -12,6 +12,7 @@ from ..errors import InputError
 from ._cut_cy import Cutter, count_byte
 from .blocks import Binary, Block, Cut, ReadOptions, Span, StreamSource, too_long
 from .find import Skip, Source, can_read_again
+from .remote import RemoteError
 from .streams import Pause
 
 
@@ -61,7 +62,7 @@ class FileSource(StreamSource):
             try:
                 length, self.done = self._read_on(block)
             except InputError as error:  # the parts before the damage were given out, so the last one is too
-                if self._cut is None:
+                if self._cut is None or isinstance(error, RemoteError):
                     raise
                 length, self.done = len(self._rest), True
                 block.skips.append(Skip(self.name, "", str(error).removeprefix(f"{self.name}: ")))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import FormatError
-from .formats import MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES, mapped, read_errors
+from .formats import MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES, check_magic, mapped, read_errors
 
 
 class Bounds(NamedTuple):
@@ -66,6 +66,7 @@ def read_megatron(path: Path) -> Bounds:
 
 def read_npy(path: Path) -> np.ndarray:
     """The one-dimensional array of integers in a .npy file, mapped. Raises FormatError for any other file."""
+    check_magic(path, "npy")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..errors import OptionName, UsageError, suggests_options
-from ..jobs.outputs import is_device, open_output, temporary_folder
+from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.documents import Chosen, Place, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from ..tokenizer.tokenizer import Tokenizer
-from .formats import FORMATS
-from .output import checked_output, publish_files
+from .output import checked_output, made_at, publish_files
 from .parts import Counts, Part, PartWriter, encode_sources
 from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
 
@@ -73,23 +70,16 @@ def encode_files(
         raise UsageError("a part of standard input or of a pipe cannot be read. Write it to a file.")
     settings.check_tokens(options.shard_tokens or 0)
     path = checked_output(output, settings, inputs, job.overwrite, job.resume)
-    if is_device(path):  # it has no place for other files beside it
-        with temporary_folder(Path.cwd()) as folder:
-            if options.shard_tokens:
-                raise UsageError(OptionName("shard_tokens"), f" makes several files, and {path} is one")
-            name = folder / f"ids{FORMATS[format].suffix}"
-            summary = encode_files(
-                tok, inputs, name, format=format, options=options, on_skip=on_skip, job=job, progress=progress
-            )
-            with open(name, "rb") as source, open_output(path) as device:
-                shutil.copyfileobj(source, device, 1 << 20)
-        return replace(summary, path=path)
     key = {
         "sources": fingerprint(inputs),
         "tokenizer": tok.vocabulary.fingerprint(),
         "options": {**asdict(settings), "engine": job.engine},
     }
-    with working_folder(path_beside(path), path, key, job.resumes(inputs)) as folder, drawn(progress) as show:
+    with (
+        made_at(path, settings) as target,
+        working_folder(path_beside(target), path, key, job.resumes(inputs)) as folder,
+        drawn(progress) as show,
+    ):
         if part := options.part_number:
             groups = [*parts_of(inputs, options.read, part[:1], part[1], numbered=format == "parquet")]
         else:
@@ -109,16 +99,22 @@ def encode_files(
             for number, (value, _) in enumerate(results)
         ]
         counts = sum((part.counts for part in parts), Counts())
-        folder.refuse_nothing(counts.documents, counts.skipped)
+        if options.part is None:  # the whole of the parts may have documents
+            folder.refuse_nothing(counts.documents, counts.skipped)
         metadata = _metadata(tok, settings, inputs)
         paths = publish_files(
-            folder, path, settings, lambda: (_joined(parts, folder.path / "joined", settings), metadata)
+            folder,
+            target,
+            settings,
+            job.overwrite,
+            lambda: (_joined(parts, folder.path / "joined", settings), metadata),
         )
     files = len(paths) if options.shard_tokens else 0
     totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped, counts.dropped
     around = sum(id is not None for id in (settings.begin_of_text, settings.end_of_text))
     seconds, separators = time.perf_counter() - start, around * counts.documents
-    return EncodeSummary(paths[0], settings.dtype, *totals, resumed_bytes, files, seconds, separators)
+    output_path = paths[0] if options.shard_tokens else path
+    return EncodeSummary(output_path, settings.dtype, *totals, resumed_bytes, files, seconds, separators)
 
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:

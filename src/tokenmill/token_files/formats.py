@@ -160,3 +160,11 @@ FORMATS = {
     "datatrove": TokenFileFormat(".ds", True, ((".ds.index", _write_ends), (".ds.metadata", _write_summary))),
 }
 FORMAT_OF = {format.suffix: name for name, format in reversed(FORMATS.items())}  # for an output's name
+
+
+def check_magic(path: Path, format: str) -> None:
+    """Raise FormatError if a file does not begin with the first bytes of its format, which are the same for all ids."""
+    magic = FORMATS[format].magic[""]
+    with read_errors(path), open(path, "rb") as file:
+        if file.read(len(magic)) != magic:
+            raise FormatError(f"{path}: not a {FORMATS[format].suffix} file: it does not begin with {magic!r}")

@@ -66,7 +66,7 @@ class Join(Options):
 
     def run(self, *, progress: Progress | None = None) -> EncodeSummary:
         """Join the files. progress: called as progress("join", bytes done, bytes of all)."""
-        from .output import checked_output, publish_files
+        from .output import checked_output, made_at, publish_files
         from .reading import load_tokens
 
         start = time.perf_counter()
@@ -78,14 +78,15 @@ class Join(Options):
         known = [each.metadata for each in files if each.metadata]
         settings.check_tokens(tokens)
         key = {"files": fingerprint([each.path for each in files]), "options": [self.shard_tokens, self.val_shard]}
-        with working_folder(path_beside(path), path, key) as folder:
+        with made_at(path, settings) as target, working_folder(path_beside(target), path, key) as folder:
             write = partial(_written, files, folder.path / "joined", settings, progress)
-            paths = publish_files(folder, path, settings, lambda: (write(), _metadata(files)))
+            paths = publish_files(folder, target, settings, self.overwrite, lambda: (write(), _metadata(files)))
         documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in known)
         text_bytes = sum(each.text_bytes or 0 for each in known)
         files_made, seconds = len(paths) if self.shard_tokens else 0, time.perf_counter() - start
         totals = documents, tokens, text_bytes
-        return EncodeSummary(paths[0], settings.dtype, *totals, files=files_made, seconds=seconds)
+        output_path = paths[0] if self.shard_tokens else path
+        return EncodeSummary(output_path, settings.dtype, *totals, files=files_made, seconds=seconds)
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
         first = files[0]
@@ -108,18 +109,31 @@ def named_files(names: Sequence[str | Path]) -> list[Path]:
         matches = [str(name)] if Path(name).exists() else sorted(glob.glob(str(name)))
         paths += map(Path, matches or [str(name)])
     beside = {
-        file for path in paths for format in FORMATS.values() for file in (*format.paths(path)[1:], metadata_path(path))
+        file
+        for path in paths
+        for format in (FORMATS.values() if path.name else ())  # the current folder has no name
+        for file in (*format.paths(path)[1:], metadata_path(path))
     }
     return [path for path in paths if path not in beside]
 
 
 def _in_order(files: list[TokenFile]) -> list[TokenFile]:
-    """Parts and numbered files of one encoding in their order; UsageError if one is missing. Other files as they are."""
+    """Parts and numbered files of one encoding in their order; UsageError if one is missing or not one. Other files as they are."""
     numbered: dict[tuple[int, int], TokenFile] = {}
+    parts = [tokens for tokens in files if tokens.metadata and (tokens.metadata.part or tokens.metadata.shard)]
+    if not parts:
+        return files
     for tokens in files:
         metadata = tokens.metadata
-        if metadata is None or not (metadata.part or metadata.shard):
-            return files
+        if metadata is None:
+            name = metadata_path(tokens.path).name
+            raise UsageError(
+                f"{tokens.path}: its metadata ({name}) is missing, and {parts[0].path} is a part. Encode it again."
+            )
+        if not (metadata.part or metadata.shard):
+            raise UsageError(
+                f"{tokens.path} is a whole token file, and {parts[0].path} is a part. Join the parts first."
+            )
         place = metadata.part["number"] if metadata.part else 1, metadata.shard["number"] if metadata.shard else 0
         if (other := numbered.get(place)) is not None:
             raise UsageError(f"{other.path} and {tokens.path} contain the same part. Name each once.")
@@ -129,11 +143,11 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
     known = [tokens.metadata for tokens in ordered if tokens.metadata]
     part_of = known[0].part
     shards = {each.part["number"] if each.part else 1: each.shard["of"] for each in known if each.shard}
-    parts = range(1, part_of["of"] + 1 if part_of else 2)
-    needed = {(part, shard) for part in parts for shard in range(shards.get(part, 1))}
+    numbers = range(1, part_of["of"] + 1 if part_of else 2)
+    needed = {(part, shard) for part in numbers for shard in range(shards.get(part, 1))}
     if missing := sorted(needed - set(numbered)):
         names = ", ".join(
-            (f"{part}/{len(parts)}" if part_of else "") + f" number {shard}" * bool(shards)
+            (f"{part}/{len(numbers)}" if part_of else "") + f" number {shard}" * bool(shards)
             for part, shard in missing[:20]
         )
         more = f" and {len(missing) - 20:,} more" if len(missing) > 20 else ""

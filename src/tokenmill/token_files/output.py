@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import require
-from ..jobs.outputs import is_device, open_output, refuse_existing, remove, sync
-from ..jobs.working_folder import WorkingFolder, resumable
+from ..errors import FormatError, OptionName, UsageError, require
+from ..jobs.outputs import is_device, open_output, refuse_devices, refuse_existing, remove, sync, temporary_folder
+from ..jobs.working_folder import FILES, WorkingFolder, publishing
 from .formats import FORMATS, mapped, refuse_long
 from .parts import Counts, NamesReader, Part, PartWriter, names_schema
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
@@ -27,32 +29,72 @@ def checked_output(
 ) -> Path:
     """The path of the output; an error if it is a source, or exists and is not to be overwritten or resumed."""
     path = output_path(output, settings.format, settings.options.part_number)
-    existing = shards_of(path, settings.format) if settings.options.shard_tokens else [path]
-    if not is_device(path):
-        existing = [file for each in existing for file in (*FORMATS[settings.format].paths(each), metadata_path(each))]
-    refuse_existing(*existing, overwrite=overwrite or (resume and resumable(path)), sources=sources)
+    _refuse_existing(path, settings, overwrite or (resume and publishing(path)), sources)
     return path
 
 
+def _refuse_existing(path: Path, settings: Settings, overwrite: bool, sources: Iterable[Any] = ()) -> None:
+    """Raise an error if a file of the output `path` exists: see `refuse_existing`."""
+    existing = _outputs(path, settings)
+    if not is_device(path):
+        existing = [file for each in existing for file in (*FORMATS[settings.format].paths(each), metadata_path(each))]
+        refuse_devices(*existing)
+    refuse_existing(*existing, overwrite=overwrite, sources=sources)
+
+
+@contextmanager
+def made_at(output: Path, settings: Settings) -> Iterator[Path]:
+    """Give the path to make the output at: a device has no place for other files beside it, so the ids are copied to it."""
+    if not is_device(output):
+        yield output
+        return
+    if settings.options.shard_tokens:
+        raise UsageError(OptionName("shard_tokens"), f" makes several files, and {output} is one")
+    with temporary_folder(Path.cwd()) as folder:
+        yield (path := folder / f"ids{FORMATS[settings.format].suffix}")
+        with open(path, "rb") as source, open_output(output) as device:
+            shutil.copyfileobj(source, device, COPY)
+
+
 def publish_files(
-    folder: WorkingFolder, output: Path, settings: Settings, made: Callable[[], tuple[Part, Metadata | None]]
+    folder: WorkingFolder,
+    output: Path,
+    settings: Settings,
+    overwrite: bool,
+    made: Callable[[], tuple[Part, Metadata | None]],
 ) -> list[Path]:
     """Make the files of the output in the working folder, and rename them to their places. Returns those with ids.
 
     made: returns the whole of the ids, and the metadata without counts; called unless an earlier run has made the files.
     """
-    outputs = folder.load("files")
-    if outputs is None:
+    state = folder.load(FILES)
+    if state is None:
         outputs = _build_files(*made(), settings, output, folder.path)
-        folder.save("files", outputs)
-    paths = [output.parent / files[0][1] for files in outputs]
-    for old in set(shards_of(output, settings.format)).difference(paths) if settings.options.shard_tokens else ():
-        if metadata_path(old).exists():  # else another program made it
-            for each in (metadata_path(old), *FORMATS[settings.format].paths(old)):
-                remove(each)
-    for files in outputs:
+        _refuse_existing(output, settings, overwrite)
+        new = {final for files in outputs for _, final in files}
+        old = [path.name for path in _files_before(output, settings) if path.name not in new]
+        state = {"outputs": outputs, "old": old}
+        folder.save(FILES, state)
+    for name in state["old"]:
+        remove(output.parent / name)
+    for files in state["outputs"]:
         folder.publish((name, output.parent / final) for name, final in files)
-    return paths
+    return [output.parent / files[0][1] for files in state["outputs"]]
+
+
+def _files_before(output: Path, settings: Settings) -> Iterator[Path]:
+    """The files of an earlier output of this name, by its metadata, which come first. Those of other programs have none."""
+    for path in _outputs(output, settings):
+        if metadata_path(path).exists():
+            with suppress(FormatError):
+                format = Metadata.load(metadata_path(path)).format
+                yield from (metadata_path(path), *FORMATS[format].paths(path))
+
+
+def _outputs(output: Path, settings: Settings) -> list[Path]:
+    """The files with ids that the output may replace: itself, or the numbered ones that exist."""
+    options = settings.options
+    return shards_of(output, settings.format, options.val_shard) if options.shard_tokens else [output]
 
 
 def _build_files(
@@ -116,7 +158,8 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
     with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
         ids.seek(settings.header)
         names = NamesReader(file)
-        for number, (own, begun) in enumerate(_shard_lengths(lengths, settings)):
+        cut = FORMATS[settings.format].cut_documents or not part.divided
+        for number, (own, begun) in enumerate(_shard_lengths(lengths, settings.options.shard_tokens or 0, cut)):
             with PartWriter(folder / f"shard-{number:06}", settings.header) as writer:
                 writer.counts = Counts(len(own), int(own.sum()))
                 size = writer.counts.tokens * settings.width
@@ -125,14 +168,16 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
                 writer.write("lengths", own)
                 for each in names.take(len(own)) if settings.format == "parquet" else ():
                     writer.write("names", each.serialize())
-            yield writer.part(), begun
+            yield replace(writer.part(), divided=part.divided), begun
 
 
-def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np.ndarray, int]]:
-    """The lengths of the documents of each shard, and how many ids of the first are in the shards before."""
+def _shard_lengths(lengths: np.ndarray, most: int, cut: bool) -> Iterator[tuple[np.ndarray, int]]:
+    """The lengths of the documents of each shard, and how many ids of the first are in the shards before.
+
+    most: the tokens of a shard. cut: whether it ends in the middle of a document, so that it has exactly these.
+    """
     import numpy as np
 
-    most, cut = settings.options.shard_tokens or 0, FORMATS[settings.format].cut_documents
     first = begun = 0
     while first < len(lengths) or not first:
         last, tokens = first, -begun  # the documents from `first` to `last` are in the shard, without the ids `begun`

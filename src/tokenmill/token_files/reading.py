@@ -18,7 +18,7 @@ from ..errors import FormatError, OptionName, UsageError, plural, require, sugge
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
 from .bounds import READERS, Bounds, read_npy
-from .formats import AHEAD, BLOCK, FORMATS, mapped, read_errors
+from .formats import AHEAD, BLOCK, FORMATS, check_magic, mapped, read_errors
 from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class TokenFile:
         ids, bounds = _opened(self.path, self.metadata, self._dtype)
         if bounds is not None:
             _check_offsets(FORMATS[self.format].paths(self.path)[:2][-1], ids, bounds.offsets)
+            if self.metadata is not None:
+                _check_counts(self.path, self.metadata, document=len(bounds.offsets) - 1, token=len(ids))
         return ids, bounds
 
     def __getstate__(self) -> dict[str, Any]:
@@ -215,7 +217,7 @@ def load_tokens(
 def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[np.ndarray, Bounds | None]:
     name, known = (metadata.format, metadata.dtype) if metadata else _format(path)
     if name == "parquet":
-        return _read_parquet(path, metadata)
+        return _read_parquet(path)
     format = FORMATS[name]
     _, index, *_ = format.paths(path)
     bounds = READERS[format.beside[0][0]](index) if metadata or index.exists() else None
@@ -259,6 +261,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    check_magic(path, "parquet")
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
@@ -266,7 +269,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
         raise FormatError(f"{path}: damaged, or not a Parquet file of ids: {error}") from error
 
 
-def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bounds]:
+def _read_parquet(path: Path) -> tuple[np.ndarray, Bounds]:
     """The column `ids` of a Parquet file, in memory."""
     with open_parquet(path) as file:
         if "ids" not in (names := file.schema_arrow.names):
@@ -281,8 +284,6 @@ def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bo
         raise FormatError(f"{path}: not a Parquet file of ids: the column 'ids' contains {kind}")
     if any(each.null_count or each.values.null_count for each in rows):
         raise FormatError(f"{path}: damaged: a row or an id is missing")
-    if metadata and metadata.documents != len(column):
-        raise FormatError(f"{path}: {len(column):,} rows; its metadata says {metadata.documents:,} documents")
     ids = [each.flatten().to_numpy(zero_copy_only=False) for each in rows] or [np.zeros(0, str(kind.value_type))]
     lengths = [np.zeros(1, np.int64), *(np.diff(each.offsets.to_numpy()) for each in rows)]
     return np.concatenate(ids), Bounds(np.cumsum(np.concatenate(lengths)))
@@ -309,6 +310,12 @@ def _check_sizes(path: Path, metadata: Metadata) -> None:
         if actual != size:
             state = "is missing" if actual is None else f"has {actual:,} bytes"
             raise FormatError(f"{path}: {file.name} {state}; {metadata_path(path).name} says {size or 0:,} bytes")
+
+
+def _check_counts(path: Path, metadata: Metadata, **counts: int) -> None:
+    for name, count in counts.items():
+        if count != (said := getattr(metadata, f"{name}s")):
+            raise FormatError(f"{path}: it has {plural(count, name)}; {metadata_path(path).name} says {said:,}")
 
 
 def check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer, *, can_skip: bool = True) -> None:

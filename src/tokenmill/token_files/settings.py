@@ -352,11 +352,11 @@ def shard_path(path: Path, format: str, number: int, val: bool) -> Path:
     return path.with_name(f"{stem}_{number:06}{suffix}")
 
 
-def shards_of(path: Path, format: str) -> list[Path]:
-    """The numbered files of the output `path` that exist, those named train and val included."""
-    suffix = FORMATS[format].suffix
-    stem = path.name.removesuffix(suffix)
-    name = rf"({re.escape(stem)}(_train|_val)?{'|val' if stem == 'train' else ''})_\d{{6}}{re.escape(suffix)}"
+def shards_of(path: Path, format: str, val: bool) -> list[Path]:
+    """The numbered files of the output `path` that exist. val: those named train, and the one named val, too."""
+    suffix, first = FORMATS[format].suffix, shard_path(path, format, 0, val).name
+    stems = {shard_path(path, format, 1, each).name.removesuffix(f"_000001{suffix}") for each in (False, val)}
+    name = rf"{re.escape(first)}|({'|'.join(map(re.escape, stems))})_\d{{6}}{re.escape(suffix)}"
     return sorted(file for file in path.parent.glob("*") if re.fullmatch(name, file.name))
 
 

@@ -334,7 +334,8 @@ class Tokenizer:
     def eot_token(self) -> int:
         """The id of the special token <|endoftext|>. Raises UnknownTokenError (a KeyError) if there is none."""
         if (id := self.vocabulary.special_tokens.get("<|endoftext|>")) is None:
-            found = ", ".join(self.vocabulary.special_tokens) or "none"
+            names = list(self.vocabulary.special_tokens)
+            found = (", ".join(names[:12]) or "none") + f" and {len(names) - 12:,} more" * (len(names) > 12)
             raise UnknownTokenError(f"the vocabulary has no special token '<|endoftext|>'; it has {found}")
         return id
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
-import threading
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -40,11 +39,13 @@ def _finish_imports() -> None:
     while True:
         owners = {name: getattr(lock(), "owner", None) for name, lock in [*locks.items()]}
         held = [name for name, owner in owners.items() if owner is not None]
-        if not held or threading.get_ident() in owners.values():
+        if not held or get_ident() in owners.values():
             return
         for name in held:
-            with contextlib.suppress(Exception):  # which the importing thread raises
+            try:
                 importlib.import_module(name)
+            except Exception:
+                pass  # the importing thread raises it
 
 
 if hasattr(os, "register_at_fork"):
