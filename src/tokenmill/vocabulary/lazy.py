@@ -6,6 +6,7 @@ import importlib
 import os
 from _thread import get_ident
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -42,10 +43,8 @@ def _finish_imports() -> None:
         if not held or get_ident() in owners.values():
             return
         for name in held:
-            try:
+            with suppress(Exception):  # which the importing thread raises
                 importlib.import_module(name)
-            except Exception:
-                pass  # the importing thread raises it
 
 
 if hasattr(os, "register_at_fork"):
