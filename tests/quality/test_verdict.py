@@ -13,7 +13,7 @@ from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality import references
 from tokenmill.quality.token_lists import superwords_of
-from tokenmill.quality.verdict import Standing, summary
+from tokenmill.quality.verdict import Standing, Subject, densities, summary, verdict
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 400
 
@@ -217,8 +217,22 @@ def test_grades_follow_published_vocabularies_of_the_same_size():
     assert summary(published["cl100k_base"]).startswith("Good for English, code")
     assert "costly for Georgian" in summary(published["cl100k_base"])
     assert "weaker than others of its size for English and code" in summary(published["gemma-2"])
+    for name in ("kimi-k2", "deepseek-v3", "gemma-2", "command-r-plus", "yi"):  # Chinese is cheaper than English
+        assert "Chinese" in summary(published[name]).split(", costly")[0], name
     # The bytes alone cost about as much in each language with Latin letters: good for none.
     assert "good for" not in summary(references.on_sample(Tokenizer(make_vocabulary(BYTES))))
+
+
+def test_the_sentence_and_the_density_finding_agree():
+    for name, figures in references.references().items():
+        low = [domain for domain, of in densities(figures).items() if of.level in ("look", "act")]
+        findings = verdict(Subject(Tokenizer(make_vocabulary(BYTES)), figures, None), None, ())
+        sentence, of = summary(figures), next(of for of in findings if of.key == "density")
+        weaker = sentence.partition("eaker than others of its size for ")[2].partition(", ")[0].rstrip(".")
+        assert [name for name in ("English", "code") if name in weaker] == [
+            {"English prose": "English", "Python code": "code"}[domain] for domain in low
+        ], name
+        assert of.level == ("look" if low else "good") and bool(of.advice) == bool(low), name
 
 
 def test_a_vocabulary_without_some_characters_of_the_sample(tmp_path):

@@ -24,14 +24,13 @@ from .evaluation_text import Differences, EvaluationText, Interval, Judgement, J
 from .extending import replace
 from .metrics import USED, measure_usage, ordinary_tokens, ratio, texts_of_tokens, unknown_ids, used_tokens
 from .pruning import Changed, can_lose_tokens, lasting_tokens, prune, shrink
-from .references import CODE, JUNK, PROSE, Figures, Samples, references
+from .references import CODE, ENGLISH, JUNK, PROSE, Figures, Samples, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
 from .token_lists import joins_words
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
-CLOSE = 0.97  # of the median's bytes per token: nobody feels less than that
 CHEAP, DEAR, MOST_NAMED = 1.5, 3.0, 3  # tokens of a language relative to English; languages named in the sentence
 ALIKE = 0.01  # a smaller difference is not worth a choice
 ALIKE_SIZES = 1.25  # times; vocabularies that differ more in size are not compared by their shares
@@ -179,19 +178,23 @@ def by_cost(findings: Sequence[Finding | None]) -> list[Finding]:
     return sorted((of for of in findings if of is not None), key=lambda of: -of.cost)
 
 
+def densities(figures: Figures) -> dict[str, Standing]:
+    """The bytes per token of English prose and of code, each among those of peers."""
+    found = {
+        domain: standing_of(figures, methodcaller("bytes_per_token", domain), high=True) for domain in (PROSE, CODE)
+    }
+    return {domain: standing for domain, standing in found.items() if standing is not None}
+
+
 def summary(figures: Figures) -> str:
     """Return one sentence: the text that the vocabulary is good for."""
-    good: list[str] = []
-    weak: list[str] = []
-    for domain, name in ((PROSE, "English"), (CODE, "code")):
-        own = figures.bytes_per_token(domain)
-        theirs = [of.bytes_per_token(domain) or 0 for of in figures.peers().values()]
-        if own is not None and theirs:
-            (good if own >= CLOSE * sorted(theirs)[len(theirs) // 2] else weak).append(name)
+    levels = {{PROSE: ENGLISH, CODE: "code"}[domain]: of.level for domain, of in densities(figures).items()}
+    good = [name for name, level in levels.items() if level == "good"]
+    weak = [name for name, level in levels.items() if level in CALLS]
     premiums = sorted(figures.premiums.items(), key=lambda item: -item[1])
     dear = [name for name, times in premiums if times >= DEAR]
     if figures.peers():  # a vocabulary of the bytes alone treats most languages alike, all badly
-        good += [name for name, times in reversed(premiums) if 1 < times <= CHEAP][:MOST_NAMED]
+        good += [name for name, times in reversed(premiums) if name != ENGLISH and times <= CHEAP][:MOST_NAMED]
     lacking = [name for name, tokens in figures.tokens.items() if tokens is None]
     clauses = [] if figures.peers() else ["too far from the sizes of published vocabularies to be graded"]
     clauses += [f"good for {listed(good)}"] if good else []
@@ -312,10 +315,7 @@ def _languages(of: Subject) -> Finding | None:
 
 
 def _density(of: Subject) -> Finding | None:
-    found = {
-        domain: standing_of(of.figures, methodcaller("bytes_per_token", domain), high=True) for domain in (PROSE, CODE)
-    }
-    standings = {domain: standing for domain, standing in found.items() if standing is not None}
+    standings = densities(of.figures)
     if not standings:
         return None
     domain, worst = max(standings.items(), key=lambda item: item[1].loss)
@@ -332,7 +332,7 @@ def _density(of: Subject) -> Finding | None:
     held = [f"{standing.value:.2f} bytes of {name}{standing}" for name, standing in standings.items()]
     return Finding(
         "density",
-        worst.for_some_uses,
+        "look" if low else worst.level,
         f"A token contains {' and '.join(held)}, on the public sample.",
         worst.criterion("fewer bytes than three quarters of"),
         meaning,
