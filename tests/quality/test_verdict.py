@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import os
 import re
+import shlex
+import threading
 from xml.etree import ElementTree
 
 import pytest
@@ -10,10 +13,12 @@ from quality_examples import BYTES, make_vocabulary, random_text
 
 import tokenmill
 from tokenmill import Tokenizer, WordCounts
+from tokenmill.cli.main import app
 from tokenmill.errors import UsageError
 from tokenmill.quality import references
 from tokenmill.quality.token_lists import superwords_of
 from tokenmill.quality.verdict import Standing, Subject, densities, summary, verdict
+from tokenmill.vocabulary import AddedToken
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 400
 
@@ -123,6 +128,46 @@ def test_advice_is_measured(tmp_path):
     fewer = 1 - len(replaced.tok.encode(text)) / len(tok.encode(text))
     assert ("tokenmill extend" in unused) == (fewer >= 0.001)
     assert "--reuse 0" not in unused
+
+
+def test_a_short_text_advises_no_prune(tmp_path):
+    """The tokens that a few words swallow occur alone in other text."""
+    path = tmp_path / "short.txt"
+    path.write_text(random_text(1, 300))
+    tok = tokenmill.train_from_iterator([random_text(1)], 1000)
+    of = finding(tokenmill.inspect(tok, text=path), "swallowed")
+    assert of.level == "look" and "tokenmill prune" not in of.advice
+    assert of.advice.endswith("Evaluate on more text before you act on this.")
+
+
+def test_advice_names_only_changes_that_can_be_saved(tmp_path):
+    """A whole pretoken is looked up before the added tokens here, so that tokenizer.json has no place for an id before theirs."""
+    special = AddedToken("<s>", 0, single_word=True)
+    options = {"split_patterns": (r".",), "whole_pretokens": True, "added_tokens": (special,)}
+    tok = Tokenizer(make_vocabulary([None, *BYTES, b"never"], [], **options))
+    with pytest.raises(tokenmill.errors.ConversionError):
+        tokenmill.prune(tok, ids=[257]).tok.save(tmp_path / "smaller")
+    assert "tokenmill" not in finding(tokenmill.inspect(tok), "unreachable").advice
+
+
+def test_advised_commands_can_be_pasted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trained = tokenmill.train_from_iterator([random_text(1)], 1000, special_tokens=[])
+    trained.save("-tok.tiktoken", format="tiktoken")
+    (tmp_path / "-tok.tiktoken.json").unlink()  # which has the split pattern
+    (tmp_path / "-text.txt").write_text(random_text(1, 30) * 300)
+    tok = tokenmill.load("-tok.tiktoken", split="gpt2")
+    advice = finding(tokenmill.inspect(tok, text="-text.txt"), "swallowed").advice
+    (command,) = re.findall("`tokenmill (.*?)`", advice)
+    assert command == "prune ./-tok.tiktoken --split=gpt2 ./-text.txt --ios 0.9 -o pruned"
+    app([*shlex.split(command), "--quiet"])
+    assert tokenmill.load("pruned").n_vocab < tok.n_vocab
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(random_text(1, 30) * 300))
+    writer.start()
+    advice = finding(tokenmill.inspect(tok, text="pipe"), "swallowed").advice
+    writer.join()
+    assert "`tokenmill prune ./-tok.tiktoken --split=gpt2 TEXT --ios" in advice
 
 
 def test_unreachable_tokens():

@@ -13,11 +13,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
 from operator import attrgetter, methodcaller
+from pathlib import Path
 
 from ..counting import WordCounts
-from ..errors import UsageError, plural
+from ..errors import ConversionError, UsageError, plural
+from ..formats.writing import checked_files
 from ..sources.blocks import ReadOptions
+from ..sources.find import can_read_again
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
 from .evaluation_text import Differences, EvaluationText, Interval, Judgement, Judgements
@@ -35,6 +40,7 @@ CHEAP, DEAR, MOST_NAMED = 1.5, 3.0, 3  # tokens of a language relative to Englis
 ALIKE = 0.01  # a smaller difference is not worth a choice
 ALIKE_SIZES = 1.25  # times; vocabularies that differ more in size are not compared by their shares
 MOST_MEASURED = 500_000  # distinct pretokens; to change a vocabulary on more takes longer than a minute
+EVALUATE_MORE = "Evaluate on more text before you act on this."
 CALLS = ("look", "act")  # the levels that call for advice
 GAIN = 0.001  # of the tokens of the text; less is not worth new rows
 
@@ -65,20 +71,23 @@ class Subject:
 
     @property
     def path(self) -> str:
-        """The tokenizer in a command."""
-        return shlex.quote(self.tok.name) if self.tok.source is not None else "TOKENIZER"
+        """The tokenizer in a command, with the split pattern that its file does not have."""
+        if (source := self.tok.source) is None:
+            return "TOKENIZER"
+        return _word(self.tok.name) + (f" --split={shlex.quote(source.split)}" if source.split else "")
 
     @property
     def sources(self) -> str:
-        """The text in a command, with the options that it is read with."""
-        if self.text is None or not self.text.given:
+        """The text in a command, with the options that it is read with. TEXT stands for one that a command cannot read again."""
+        files = [] if self.text is None else [of for of in self.text.sources.values() if isinstance(of, list)]
+        if self.text is None or not self.text.given or not all(map(can_read_again, chain(*files))):
             return "TEXT"
         default = asdict(ReadOptions())
         read = {name: value for name, value in asdict(self.text.read).items() if value != default[name]}
         given: list[tuple[str, str]] = [(name, str(read[name])) for name in ("unit", "separator") if name in read]
         given += [("field", name) for name in self.text.read.fields if "field" in read]
         flags = [f"--{name}={shlex.quote(value)}" for name, value in given]
-        return " ".join([*map(shlex.quote, self.text.given), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
+        return " ".join([*map(_word, self.text.given), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
 
     @property
     def trained_here(self) -> bool:
@@ -102,16 +111,27 @@ class Subject:
             return [f"{command} them. The cost is not shown here, because the text has too many distinct pretokens."]
         return []
 
+    def changed(self, change: Callable[[], Changed]) -> Changed | None:
+        """The result of a change; None where the vocabulary does not take it, or where a command could not save the result."""
+        try:
+            new = change()
+            if new.dropped:
+                checked_files(new.tok.vocabulary, Path("tokenizer"), tokenizer=Tokenizer)
+        except (UsageError, ConversionError):
+            return None
+        return new
+
     def measured(self, change: Callable[[WordCounts], Changed]) -> Change | None:
         """The result of a change on the text; None where there is no text, or too much of it, or the vocabulary does not take it."""
-        if self.counts is None:
+        if (counts := self.counts) is None or (new := self.changed(partial(change, counts))) is None:
             return None
-        try:
-            new = change(self.counts)
-        except UsageError:
-            return None
-        before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
+        before, after = (measure_usage(tok, counts).tokens for tok in (self.tok, new.tok))
         return Change(new.dropped, after / max(1, before) - 1)
+
+
+def _word(path: str) -> str:
+    """A path as a word of a command: quoted, and not an option."""
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def percent(share: float | None) -> str:
@@ -226,10 +246,11 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     standing = standing_of(of.figures, attrgetter("swallowed_share"))
     level: Level = standing.level if standing else "ungraded"
     share = ratio(len(swallowed), judged.size) or 0.0
+    long = judged.usage.tokens >= SHORT * judged.size
     published = [other.swallowed_share or 0.0 for other in references().values()]
     if not (standing and standing.peers) and share > max(published):
         level = "look"  # more than any published one, of whatever size
-    elif share <= min(published) and judged.usage.tokens >= SHORT * judged.size:  # as after `prune --ios` on this text
+    elif share <= min(published) and long:  # as after `prune --ios` on this text
         level = "good"
     vocabulary, advice = of.tok.vocabulary, []
     if level in CALLS and of.trained_here:  # what `train` accepts for such a vocabulary
@@ -237,7 +258,9 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
         how = f"`--superwords boundless --refine {JUNK}`" if superwords else f"`--refine {JUNK}`"
         on = " on text like yours" if vocabulary.removed else ""
         advice = [f"Training with {how}{on} leaves fewer of them. It hardly changes the number of tokens of a text."]
-    if level in CALLS:
+    if level in CALLS and not long:
+        advice.append(EVALUATE_MORE)
+    elif level in CALLS:
         change = of.measured(lambda counts: prune(of.tok, ios=JUNK, counts=counts))
         advice += of.pruning(f" --ios {JUNK} -o pruned", change)
         advice = advice or ["They cannot be removed from this vocabulary; choose another one if rows are scarce."]
@@ -269,7 +292,7 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     if removable and removable.dropped < unused:
         left = f"{unused - removable.dropped:,} of them cannot" if removable.dropped else "none of them can"
         stay = f", and {left} be removed"
-    advice = "Evaluate on more text before you act on this." if times < SHORT else ""
+    advice = EVALUATE_MORE if times < SHORT else ""
     if look:
         commands = of.pruning(" -o smaller", removable)
         if (change := of.measured(lambda counts: replace(of.tok, counts))) and change.tokens <= -GAIN:
@@ -348,11 +371,13 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     over = spare > UNREACHABLE * len(tokens)
     advice = ""
     loose = set(unreachable) - lasting_tokens(vocabulary) if can_lose_tokens(vocabulary) else set()
-    dropped = prune(of.tok, ids=loose).dropped if over and loose else 0
-    if dropped:
+    pruned = of.changed(lambda: prune(of.tok, ids=loose)) if over and loose else None
+    if pruned and pruned.dropped:
         text = "" if of.text is None else f" {of.sources}"
-        advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` removes {plural(dropped, 'token')}."
-    elif over and loose:
+        advice = (
+            f"`tokenmill prune {of.path}{text} --unreachable -o smaller` removes {plural(pruned.dropped, 'token')}."
+        )
+    elif pruned:
         advice = "They stay, since other tokens are built from them."
     elif over:
         advice = "Reuse their ids, for example for added tokens."
