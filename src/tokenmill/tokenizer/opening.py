@@ -11,7 +11,9 @@ from ..options import Option, Options
 from .loading import load
 from .tokenizer import Tokenizer
 
-TokenizerOption = Annotated[Any, Option("A file, a folder, a published encoding (cl100k_base), or a hub name (org/name).")]
+TokenizerOption = Annotated[
+    Any, Option("A file, a folder, a published encoding (cl100k_base), or a hub name (org/name).")
+]
 
 
 @dataclass(frozen=True)
