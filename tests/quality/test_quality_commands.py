@@ -58,6 +58,14 @@ def test_inspect_for_people(folder):
     assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_the_level_and_the_threshold_of_each_finding(folder):
+    findings = json.loads(run(folder, "inspect", "large", "a.txt", "--json").stdout)["findings"]
+    for form, begin in ([], ""), (["--markdown"], "**"):
+        shown = " ".join(run(folder, "inspect", "large", "a.txt", *form).stdout.replace("\\", "").split())
+        for of in findings:
+            assert f"- {begin}{of['level'].capitalize()}: {of['statement']}{begin} Threshold: {of['threshold']}." in shown
+
+
 def test_a_command_is_a_line_of_its_own(folder):
     """Not wrapped, so that it can be pasted."""
     name = f"{'long-name-' * 10}.txt"

@@ -48,6 +48,11 @@ class Finding:
     advice: str
     cost: float = 0.0
 
+    @property
+    def details(self) -> str:
+        """The threshold, the meaning and the advice, as they follow the statement."""
+        return f"Threshold: {self.threshold}. {self.meaning} {self.advice}".rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -166,8 +171,8 @@ class Report:
         """Everything but the charts as one Markdown page, lists cut to `top` rows."""
         verdict = []
         for of in self.findings:
-            rest = f"Threshold: {of.threshold}. {of.meaning} {of.advice}".rstrip()
-            verdict.append(f"- **{escape_markdown(of.statement)}** {_escape_but_code(rest)}")
+            statement = escape_markdown(f"{of.level.capitalize()}: {of.statement}")
+            verdict.append(f"- **{statement}** {_escape_but_code(of.details)}")
         pages = [table.head(top).to_markdown(level=2) for table in [*self.tables, *self.provenance.tables()]]
         if verdict:
             first = [escape_markdown(self.summary)] if self.summary else []
