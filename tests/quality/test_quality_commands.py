@@ -63,7 +63,9 @@ def test_the_level_and_the_threshold_of_each_finding(folder):
     for form, begin in ([], ""), (["--markdown"], "**"):
         shown = " ".join(run(folder, "inspect", "large", "a.txt", *form).stdout.replace("\\", "").split())
         for of in findings:
-            assert f"- {begin}{of['level'].capitalize()}: {of['statement']}{begin} Threshold: {of['threshold']}." in shown
+            assert (
+                f"- {begin}{of['level'].capitalize()}: {of['statement']}{begin} Threshold: {of['threshold']}." in shown
+            )
 
 
 def test_a_command_is_a_line_of_its_own(folder):
