@@ -172,9 +172,13 @@ class EvaluationText:
 
     def _counted_for(self, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> list[CountedText]:
         """Return the counted text of each domain. One progress covers all domains."""
-        sizes = [stored_size(of) if isinstance(of, list) else 0 for of in self.sources.values()]
-        meter = Meter(progress and partial(progress, "count"), sizes)
+        meter = self._meter("count", progress)
         return [self._counts(name, tok, progress and meter.part(i), apart) for i, name in enumerate(self.names)]
+
+    def _meter(self, stage: str, progress: Progress | None) -> Meter:
+        """The meter of a pass over the text, with a part for each domain."""
+        sizes = [stored_size(of) if isinstance(of, list) else 0 for of in self.sources.values()]
+        return Meter(progress and partial(progress, stage), sizes)
 
     def refuse_pipes(self, tokenizers: Iterable[Tokenizer]) -> None:
         """Raise UsageError for a pipe, which can be read only once, where the tokenizers need several passes over the text."""
@@ -219,7 +223,8 @@ class EvaluationText:
 
     def _usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
         if tok.vocabulary.library is not None:
-            texts = {name: self.texts(name) for name in self.names}  # all are checked before the first is read
+            meter = self._meter("encode", progress)  # all are checked before the first is read
+            texts = {name: self.texts(name, partial(meter.set, place)) for place, name in enumerate(self.names)}
             return {name: measure_texts(tok, each) for name, each in texts.items()}
         usages, counted = {}, self._counted_for(tok, progress)
         meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])

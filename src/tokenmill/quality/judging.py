@@ -115,9 +115,12 @@ def inspect(
                 tables.append(thresholds_table(judged.swallowed, judged.size, options.thresholds))
                 tables.append(junk_table(tok.vocabulary, judged.swallowed, options.junk_at))
         figures = on_sample(tok, show)
-        reach = reach_of_tokens(tok, usage, show)
-        unreachable = {id for id, of in reach.items() if of.reason}
-        tables += [references_table({name: figures}), unreachable_table(tok, reach), partial_table(tok, reach, usage)]
+        tables.append(references_table({name: figures}))
+        unreachable = None
+        if tok.vocabulary.library is None:  # what WordPiece and Unigram cannot produce does not follow from a few texts
+            reach = reach_of_tokens(tok, usage, show)
+            unreachable = {id for id, of in reach.items() if of.reason}
+            tables += [unreachable_table(tok, reach), partial_table(tok, reach, usage)]
         if usage is not None and tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords:
             tables.append(worth_table(tok, usage))
         if tok.vocabulary.removed:
@@ -284,8 +287,8 @@ def _tiles(of: Inspection) -> list[Tile]:
         values["of the vocabulary used"] = str(text["vocabulary used"])
         if (swallowed := of.judgement.swallowed) is not None:
             values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in swallowed):,}"
-    values["tokens that no text produces"] = f"{len(of.table('unreachable').rows):,}"
-    values["tokens that are not whole UTF-8"] = f"{len(of.table('partial').rows):,}"
+    lists = {"unreachable": "tokens that no text produces", "partial": "tokens that are not whole UTF-8"}
+    values |= {lists[table.key]: f"{len(table.rows):,}" for table in of.tables if table.key in lists}
     return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
 
 

@@ -232,10 +232,11 @@ def listed(names: Sequence[str], most: int | None = None) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int]) -> list[Finding]:
-    """The findings on one tokenizer. unreachable: the ids of the tokens that no text produces."""
+def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int] | None) -> list[Finding]:
+    """The findings on one tokenizer. unreachable: the ids of the tokens that no text produces; None if they are not known."""
     on_text = [_swallowed(of, judged), _unused(of, judged)] if judged else []
-    return by_cost([*on_text, _languages(of), _density(of), _unreachable(of, unreachable)])
+    never = None if unreachable is None else _unreachable(of, unreachable)
+    return by_cost([*on_text, _languages(of), _density(of), never])
 
 
 def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
