@@ -1,5 +1,6 @@
 """The verdict: each finding has a number, a threshold, what it means and what to do, and turns where its threshold is."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ from tokenmill import Tokenizer, WordCounts
 from tokenmill.cli.main import app
 from tokenmill.errors import UsageError
 from tokenmill.quality import references
+from tokenmill.quality.comparing import compared, compared_summary
 from tokenmill.quality.token_lists import superwords_of
 from tokenmill.quality.verdict import Standing, Subject, densities, summary, verdict
 from tokenmill.vocabulary import AddedToken
@@ -246,6 +248,22 @@ def test_comparison_says_which_is_best_and_how_sure(tok, tmp_path):
     best = found.table("compression").best()
     assert {found.table("compression").rows[row][0] for row, _ in best} == {"large"}
     assert "**" in found.table("compression").to_markdown()
+
+
+def test_the_fairest_tokenizer_is_named_only_if_it_is_apart_and_not_worse(tok):
+    published = references.references()
+    gpt2, cl100k = published["gpt2"], published["cl100k_base"]  # 0.320 and 0.350
+    close = dataclasses.replace(cl100k, tokens={**cl100k.tokens, "Georgian": cl100k.tokens["Georgian"] - 40})
+    twice = dataclasses.replace(gpt2, tokens={name: 2 * n + 5 for name, n in gpt2.tokens.items()})
+    found = tokenmill.inspect(tok, text=tokenmill.count_iterator([TEXT]))
+    judged = dict.fromkeys("abc", found.judgement)
+    of = {"a": cl100k, "b": close, "c": published["yi"]}
+    assert "; a and b treat languages most evenly" in compared_summary(judged, of)
+    (languages,) = [each for each in compared(judged, of, {}) if each.key == "languages"]
+    assert languages.statement.startswith("a and b have the") and languages.advice.endswith("use a or b.")
+    of = {"a": gpt2, "b": twice, "c": published["yi"]}  # fairer than gpt2, because it is worse in each language
+    assert twice.gini < gpt2.gini and "evenly" not in compared_summary(judged, of)
+    assert all(each.key != "languages" for each in compared(judged, of, {}))
 
 
 def test_grades_follow_published_vocabularies_of_the_same_size():

@@ -20,6 +20,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from . import metrics, token_lists
 from .charts import Axis, Chart, Series, charts_of
+from .comparing import compared, compared_summary
 from .evaluation_text import EvaluationText, Judgement, Judgements, Text, bootstrap, differences_table, judge
 from .extending import worth_table
 from .metrics import Measure, languages_table, ordinary_tokens, ratio
@@ -30,7 +31,7 @@ from .replay import THRESHOLDS, junk_table, thresholds_table
 from .reporting import Report, Tile, provenance_of
 from .tables import Best, Column, Table, cell_text
 from .token_lists import most_used_table, superwords_of
-from .verdict import Subject, compared, compared_summary, summary, verdict
+from .verdict import Subject, summary, verdict
 
 LEAST_GROWTH = 1.25  # of the vocabulary, from which the gain of a doubling is computed
 

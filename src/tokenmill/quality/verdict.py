@@ -25,11 +25,11 @@ from ..sources.blocks import ReadOptions
 from ..sources.find import can_read_again
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
-from .evaluation_text import Differences, EvaluationText, Interval, Judgement, Judgements
+from .evaluation_text import EvaluationText, Judgement
 from .extending import replace
-from .metrics import USED, measure_usage, ordinary_tokens, ratio, texts_of_tokens, unknown_ids, used_tokens
+from .metrics import measure_usage, ordinary_tokens, ratio, texts_of_tokens, used_tokens
 from .pruning import Changed, can_lose_tokens, lasting_tokens, prune, shrink
-from .references import CODE, ENGLISH, JUNK, PROSE, Figures, Samples, references
+from .references import CODE, ENGLISH, JUNK, PROSE, Figures, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
 from .token_lists import joins_words
@@ -37,8 +37,6 @@ from .token_lists import joins_words
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
 CHEAP, DEAR, MOST_NAMED = 1.5, 3.0, 3  # tokens of a language relative to English; languages named in the sentence
-ALIKE = 0.01  # a smaller difference is not worth a choice
-ALIKE_SIZES = 1.25  # times; vocabularies that differ more in size are not compared by their shares
 MOST_MEASURED = 500_000  # distinct pretokens; to change a vocabulary on more takes longer than a minute
 EVALUATE_MORE = "Evaluate on more text before you act on this."
 CALLS = ("look", "act")  # the levels that call for advice
@@ -392,107 +390,4 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
         "No text produces such tokens, so their rows of the embedding table are never trained, but a model may still output them.",
         advice,
         spare / max(1, len(tokens)),
-    )
-
-
-def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:
-    """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
-    swallowed = {name: share for name, of in judged.items() if (share := of.junk_share(JUNK)) is not None}
-    unused = {name: 1 - (USED.of(of) or 0) for name, of in judged.items()}
-    ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
-    sizes = [of.size for of in judged.values()]
-    alike = max(sizes) <= ALIKE_SIZES * min(sizes)
-    return by_cost(
-        [
-            _least("swallowed", swallowed, alike) if swallowed else None,
-            _least("unused", unused, alike),
-            _fewest(judged, differences, alike) if len(judged) > 1 else None,
-            _least("languages", ginis, True) if len(ginis) > 1 else None,
-        ]
-    )
-
-
-def compared_summary(judged: Judgements, figures: Samples) -> str:
-    """Which tokenizer is best at what, in one sentence."""
-    fewest = min(judged, key=lambda name: judged[name].usage.tokens)
-    ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
-    unlike = len(ginis) > 1 and max(ginis.values()) - min(ginis.values()) >= ALIKE
-    fairest = f"; {min(ginis, key=ginis.__getitem__)} treats languages most evenly" if unlike else ""
-    least = [name for name, of in judged.items() if of.usage.tokens == judged[fewest].usage.tokens]
-    return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{fairest}."
-
-
-def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Finding:
-    tokens = {name: of.usage.tokens for name, of in judged.items()}
-    base = next(iter(tokens))
-    best, second = sorted(tokens, key=tokens.__getitem__)[:2]
-    other = second if best == base else base
-    interval = differences.get(second if best == base else best)
-    if interval is not None and best == base:  # the other way round
-        interval = Interval(1 / interval.ratio, 1 / interval.high, 1 / interval.low)
-    saved = 1 - tokens[best] / max(1, tokens[other])
-    statement = f"{best} needs the fewest tokens: {percent(saved)} fewer than {other}"
-    if not saved:
-        statement = f"{best} and {other} need the same number of tokens, the fewest"
-    elif interval is not None:
-        statement += f" (95% interval {percent(1 - interval.high)} to {percent(1 - interval.low)})"
-    meaning = "Fewer tokens mean less compute for the same text."
-    if not alike:
-        meaning += " The vocabularies differ in size, and a larger one should need fewer."
-    unsure = not saved or interval is None or interval.low <= 1 <= interval.high
-    unknown = int(judged[best].usage.by_id[[*unknown_ids(judged[best].tok.vocabulary)]].sum())
-    advice = f"Use {best} for text like this."
-    if unknown:
-        advice = f"{best} uses its unknown token {plural(unknown, 'time')}: it cannot represent all of this text."
-    elif unsure:
-        advice = "Compare on more documents: this text does not tell them apart."
-    return Finding(
-        "density",
-        "look" if unsure or unknown or best != base else "good",
-        statement + ".",
-        "an interval that does not contain 0%, by bootstrap over documents",
-        meaning,
-        advice,
-        saved,
-    )
-
-
-# What is compared by the least of it: a description, and why it matters.
-LEAST = {
-    "swallowed": (
-        "share of tokens that were almost always swallowed by longer ones",
-        "IoS is the share of a token's occurrences that a single merge consumes. Such tokens are intermediate steps to longer ones.",
-    ),
-    "unused": (
-        "share of tokens that never occur in this text",
-        "If the model sees only text like this, their rows are never trained. A larger vocabulary leaves more unused.",
-    ),
-    "languages": (
-        "Gini coefficient over 20 languages of the public sample",
-        "0 means that the same messages need the same number of tokens in every language.",
-    ),
-}
-
-
-def _least(key: str, values: Mapping[str, float], alike: bool) -> Finding:
-    """The tokenizer with the least of something. alike: whether the vocabularies are of about the same size, so that it decides."""
-    what, meaning = LEAST[key]
-    best, worst = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    apart = values[worst] - values[best]
-    shown = "{:.2f}".format if key == "languages" else percent
-    low, high = shown(values[best]), shown(values[worst])
-    statement = f"{best} has the smallest {what}: {low}; {worst} has {high}."
-    if len(values) == 1:
-        statement = f"The {what} is {low} for {best}."
-    elif apart < ALIKE:
-        statement = f"The tokenizers have about the same {what}: {low if low == high else f'{low} to {high}'}."
-    advice = f"If all else is equal, use {best}." if apart >= ALIKE else ""
-    return Finding(
-        key,
-        "look" if apart >= ALIKE and alike else "good",
-        statement,
-        f"a difference of {shown(ALIKE)}",
-        meaning,
-        advice if alike else "The vocabularies differ in size, so this decides nothing.",
-        apart if alike else 0.0,
     )
