@@ -1,18 +1,81 @@
-"""The verdict on several tokenizers: which is best at what, and how sure that is."""
+"""The verdict on several tokenizers: which is best at what, and how sure that is.
+
+That follows from a bootstrap (Efron 1979): documents are drawn from a sample with replacement, again and again, and a figure's
+spread over the draws says how much it depends on which documents happened to be in the text.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
 
 from ..errors import plural
-from .evaluation_text import Differences, Interval, Judgements
+from .evaluation_text import PART, Judgements
 from .metrics import USED, unknown_ids
 from .references import JUNK, Samples
 from .reporting import Finding
+from .tables import Cell, Column, Table
 from .verdict import by_cost, listed, percent
 
 ALIKE = 0.01  # a smaller difference is not worth a choice
 ALIKE_SIZES = 1.25  # times; vocabularies that differ more in size are not compared by their shares
+FEWEST = 20  # units; fewer say nothing about their spread
+DRAWS = 1000
+
+
+class Interval(NamedTuple):
+    """A ratio, and the limits between which 95% of the draws lie."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
+
+
+def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
+    """sum(above) / sum(below) of the units, with its 95% interval; None for fewer than FEWEST units.
+
+    The draws come from a fixed seed, so that the same text gives the same interval.
+
+    >>> bootstrap(np.arange(1, 101), np.arange(1, 101))
+    Interval(ratio=1.0, low=1.0, high=1.0)
+    """
+    n = len(above)
+    if n < FEWEST or not below.sum():
+        return None
+    drawn = np.random.default_rng(0).integers(0, n, (DRAWS, n))
+    ratios = above[drawn].sum(1) / np.maximum(1, below[drawn].sum(1))
+    low, high = np.quantile(ratios, (0.025, 0.975)).tolist()
+    return Interval(float(above.sum() / below.sum()), low, high)
+
+
+def differences_table(base: str, differences: Differences, documents: int) -> Table:
+    """Tokens relative to the first tokenizer, `base`, with their intervals. documents: how many were drawn from."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, of in differences.items():
+        if of is None:
+            rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
+        else:
+            unsure = of.low <= 1 <= of.high
+            words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
+            rows.append((name, of.ratio, of.low, of.high, documents, words))
+    columns = (
+        Column("tokenizer"),
+        Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
+        Column("from", "share", "the lower end of the 95% interval"),
+        Column("to", "share", "the upper end of the 95% interval"),
+        Column("documents", "count", "documents sampled, or parts of long ones"),
+        Column("result"),
+    )
+    note = (
+        f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
+        f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
+    )
+    return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
 
 
 def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:

@@ -20,8 +20,8 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from . import metrics, token_lists
 from .charts import Axis, Chart, Series, charts_of
-from .comparing import compared, compared_summary
-from .evaluation_text import EvaluationText, Judgement, Judgements, Text, bootstrap, differences_table, judge
+from .comparing import bootstrap, compared, compared_summary, differences_table
+from .evaluation_text import EvaluationText, Judgement, Judgements, Text, judge
 from .extending import worth_table
 from .metrics import Measure, languages_table, ordinary_tokens, ratio
 from .names import free_name, tokenizer_name
@@ -110,7 +110,7 @@ def inspect(
             sizes = f"{plural(usage.bytes, 'byte')}, {plural(usage.tokens, 'token')}"
             lead = f"Judged on {', '.join(domains.names)}: {sizes}."
             tables += [metrics.text_table(judged), metrics.domains_table(judged)]
-            tables += [languages_table({name: judged})] if len(judged.usages) > 1 and domains.named else []
+            tables += [languages_table({name: judged})] if domains.are_parallel else []
             tables.append(judged.scripts)
             if judged.swallowed is not None:
                 tables.append(thresholds_table(judged.swallowed, judged.size, options.thresholds))
@@ -195,7 +195,7 @@ def compare(
         sample = domains.surveyed[1]
         theirs = sample.tokens(first) if others else np.zeros(0, np.int64)
         differences = {name: bootstrap(sample.tokens(tok), theirs) for name, tok in others}
-        tables = _tables(judged, figures, thresholds, domains.named)
+        tables = _tables(judged, figures, thresholds, domains.are_parallel)
         if others:
             tables.insert(1, differences_table(base, differences, len(sample.units)))
         comparison = Comparison(
@@ -236,7 +236,7 @@ def report(
     return compare(tokenizers, text, num_threads=num_threads, progress=progress)
 
 
-def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], named: bool) -> list[Table]:
+def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], parallel: bool) -> list[Table]:
     total = next(iter(judged.values())).usage.tokens
     shorter = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
     compression = (
@@ -271,7 +271,7 @@ def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], n
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
         _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
-        *([languages_table(judged)] if len(judged[base].usages) > 1 and named else []),
+        *([languages_table(judged)] if parallel else []),
         _side_by_side("scripts", by_script, "script", scripts, "max", note),
         _overlap(judged),
         *(token_lists.exchanged_table(base, other, judged) for other in others),
