@@ -316,6 +316,19 @@ def test_no_break_spaces_are_not_superwords():
     assert superwords_of(Tokenizer(joined)) == []
 
 
+def test_wrong_arguments_are_named(tok):
+    for wrong in ("py8k", 5):
+        with pytest.raises(tokenmill.errors.WrongTypeError, match=r"^tokenizers is .* it must be a Tokenizer"):
+            tokenmill.report(wrong)
+    with pytest.raises(tokenmill.errors.WrongTypeError, match=r"^name is 5"):
+        tokenmill.inspect(tok, name=5)
+    for wrong in (2.0, -0.1, float("nan")):
+        with pytest.raises(UsageError, match=r"^thresholds contains"):
+            tokenmill.compare([tok], WordCounts.from_mapping({b"low": 1}), thresholds=[wrong])
+        with pytest.raises(UsageError, match=r"^thresholds contains"):
+            tokenmill.InspectionOptions(thresholds=[wrong])
+
+
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
 def test_empty_text_is_refused(tok, tmp_path, texts):
     for number, text in enumerate(texts):
@@ -363,8 +376,9 @@ def test_notebooks_and_charts(tok):
     assert shown.startswith("<iframe sandbox=") and "<script" not in shown and "&lt;script" in shown
     both = tokenmill.report([tok, tok], text={"x": tokenmill.count_iterator([TEXT])})
     assert isinstance(both, tokenmill.Comparison) and "<iframe" in both._repr_html_()
-    with pytest.raises(KeyError, match="no chart 'nothing'; there are"):
-        found.chart("nothing")
+    for kind, ask in (("chart", found.chart), ("chart", found.svg), ("table", found.table)):
+        with pytest.raises(UsageError, match=f"no {kind} 'nothing'; there are"):
+            ask("nothing")
     for report in (found, both):
         for chart in report.charts:
             root = ElementTree.fromstring(report.svg(chart.key))

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..counting import WordCounts
-from ..errors import UsageError, plural, suggests_options
+from ..errors import OptionName, UsageError, plural, suggests_options
 from ..jobs.progress import Progress, drawn, part_of
 from ..options import Option, Options, refuse_given
 from ..sources.blocks import ReadOptions
@@ -47,6 +47,16 @@ class InspectionOptions(Options):
     junk_at: Annotated[float, Option("List tokens with an IoS of at least this.", "--threshold", min=0, max=1)] = 0.9
     rare_below: Annotated[int, Option("List tokens used fewer times than this.", min=1)] = 100
     read: ReadOptions = field(default_factory=ReadOptions)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_thresholds(self.thresholds)
+
+
+def _check_thresholds(thresholds: Sequence[float]) -> None:
+    for value in thresholds:
+        if not 0 <= value <= 1:
+            raise UsageError(OptionName("thresholds"), f" contains {value!r}; an IoS is a number from 0 to 1")
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -179,11 +189,8 @@ def compare(
     >>> comparison.table("compression").column("bytes per token")
     [4.41, 4.05]
     """
-    named = dict(tokenizers) if isinstance(tokenizers, Mapping) else {}
-    for tok in () if isinstance(tokenizers, Mapping) else tokenizers:
-        named[free_name(tokenizer_name(tok.name), named)] = tok
-    if not named:
-        raise UsageError("there is no tokenizer to compare: give at least one")
+    named = _by_name(tokenizers)
+    _check_thresholds(thresholds)
     domains = _domains(text, num_threads, read)
     domains.refuse_pipes(named.values())
     with gc_paused(), drawn(progress) as show:
@@ -231,9 +238,19 @@ def report(
     """
     if isinstance(tokenizers, Tokenizer):
         return inspect(tokenizers, text=text, num_threads=num_threads, progress=progress)
+    named = _by_name(tokenizers)
     if text is None:
         raise UsageError("there is no text to compare on: give text=")
-    return compare(tokenizers, text, num_threads=num_threads, progress=progress)
+    return compare(named, text, num_threads=num_threads, progress=progress)
+
+
+def _by_name(tokenizers: Mapping[str, Tokenizer] | Sequence[Tokenizer]) -> dict[str, Tokenizer]:
+    named = dict(tokenizers) if isinstance(tokenizers, Mapping) else {}
+    for tok in () if isinstance(tokenizers, Mapping) else tokenizers:
+        named[free_name(tokenizer_name(tok.name), named)] = tok
+    if not named:
+        raise UsageError("there is no tokenizer to compare: give at least one")
+    return named
 
 
 def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], parallel: bool) -> list[Table]:

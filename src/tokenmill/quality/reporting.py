@@ -142,11 +142,11 @@ class Report:
     provenance: Provenance
 
     def table(self, key: str) -> Table:
-        """The table named `key`; KeyError if there is none."""
+        """The table named `key`; UsageError if there is none."""
         return _by_key(self.tables, key, "table")
 
     def chart(self, key: str) -> Chart:
-        """The chart named `key`; KeyError if there is none."""
+        """The chart named `key`; UsageError if there is none."""
         return _by_key(self.charts, key, "chart")
 
     def svg(self, key: str) -> str:
@@ -218,4 +218,4 @@ def _by_key(items: Sequence[Item], key: str, kind: str) -> Item:
     for item in items:
         if item.key == key:
             return item
-    raise KeyError(f"no {kind} {key!r}; there are {', '.join(item.key for item in items)}")
+    raise UsageError(f"no {kind} {key!r}; there are {', '.join(item.key for item in items)}")
