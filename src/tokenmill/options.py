@@ -51,7 +51,7 @@ class Option:
     only: the name of another option and the value that it must have, such as ("unit", "separator").
     parse: makes the value of text on the command line. many: may be repeated, for types that do not tell.
     off: the name of a flag that means False, for an option that takes text. needed: by the command line, though not in Python.
-    unless: the name of an option without which the argument is needed.
+    unless: the name of an option without which the argument is needed. known: lists values that shells offer; others are allowed.
     """
 
     def __init__(
@@ -69,10 +69,12 @@ class Option:
         off: str | None = None,
         needed: bool = False,
         unless: str | None = None,
+        known: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self.help, self.names, self.section, self.metavar = help, names, section, metavar
         self.min, self.max, self.share, self.only = min, max, share, only
         self.parse, self.many, self.off, self.needed, self.unless = parse, many, off, needed, unless
+        self.known = known
 
 
 class Argument(Option):

@@ -12,11 +12,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_the_tokens_are_copied_as_svg_html_and_png(open_page, local):
     page = open_page(local.address)
-    set_text(page, "newest <b>& lower\nlow" + 12 * "\nnewest")  # a little more than the window shows
+    set_text(page, "newest <b>& ]]>\x01 lower\nlow" + 12 * "\nnewest")  # a little more than the window shows
     shown = page.locator("#tokens .t").all_text_contents()
     picture = ET.fromstring(copied(page, "#copy-svg"))
     texts = [one.text for one in picture.iter(f"{SVG}text")]
-    assert "".join(texts).replace(" ", "") == "".join(shown).replace(" ", "").replace("\n", "")
+    assert "".join(texts).replace(" ", "") == re.sub("[ \n]", "", "".join(shown)).replace("\x01", "\ufffd")
     assert len(list(picture.iter(f"{SVG}rect"))) > sum(text != "\n" for text in shown)
     html = copied(page, "#copy-html")
     assert html.startswith("<pre ") and "&lt;" in html and html.count("<span") == len(shown)
@@ -58,6 +58,22 @@ def test_a_link_that_needs_another_tokenizer_says_so(open_page, local):
     missing = open_page(local.address, "#view=tokens&tokenizer=mine%2315&with=mine%2315&text=")
     missing.wait_for_selector("#link-note:visible")
     assert "made with mine, which this page does not have" in missing.inner_text("#link-note")
+
+
+def test_a_link_that_compares_another_tokenizer_says_so(open_page, local):
+    page = open_page(local.address)
+    page.click("#tab-compare")
+    page.wait_for_selector(".line")
+    link = copied(page, "#link").split("#")[1]
+    (given,) = re.findall("fingerprints=([^&]*)", link)
+    digits = given.split("%2C")
+    assert [len(each) for each in digits] == [12] * 4
+    page = open_page(local.address, "#" + link)
+    page.wait_for_selector(".line")
+    assert page.is_hidden("#link-note")
+    page = open_page(local.address, "#" + link.replace(digits[1], "0123456789ab"))
+    page.wait_for_selector("#link-note:visible")
+    assert "another merges (fingerprint 0123456789ab)" in page.inner_text("#link-note")
 
 
 def test_a_link_that_was_cut_off_says_so(open_page, local):

@@ -1,9 +1,13 @@
 """The slider over the merges: the ids are those of the library with the first merges only."""
 
+import numpy as np
 import pytest
 from playground_examples import TEXT
 from playground_page import copied, ids, set_text
 
+from tokenmill import Vocabulary
+from tokenmill.playground.export import export
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer import Tokenizer
 
 SLIDER = "value => { const s = document.getElementById('size-slider'); s.value = value; s.dispatchEvent(new Event('input')); }"
@@ -21,6 +25,21 @@ def stopped_after(vocabulary, merges):
         event_counts=(),
         whole_pretokens=False,
     )
+
+
+def test_pairs_of_one_token_count_once(open_page, serve, tmp_path):
+    """A list may have several pairs for a token, as those that were made from ranks have."""
+    tokens = (*(bytes([byte]) for byte in range(256)), b"bc", b"ab", b"abc", b"abcd")
+    merges = [(98, 99, 256), (97, 98, 257), (97, 256, 258), (257, 99, 258), (258, 100, 259)]
+    vocabulary = Vocabulary(tokens, (PATTERNS["gpt2"],), "merges", np.array(merges, np.int32), whole_pretokens=False)
+    export([("pairs", vocabulary)], tmp_path / "site")
+    page = open_page(serve(tmp_path / "site"))
+    set_text(page, "abcd")
+    page.wait_for_selector("#size-merges:text-is('all 4 merges')")
+    for position, expected in ((1, [97, 256, 100]), (3, [258, 100]), (4, [259])):
+        page.evaluate(SLIDER, position)
+        page.wait_for_function("n => document.querySelectorAll('#tokens .t').length == n", arg=len(expected))
+        assert ids(page) == expected
 
 
 @pytest.mark.parametrize("name", ["ranks", "merges", "picky"])

@@ -219,6 +219,14 @@ def test_verbs_and_their_help():
     [
         ("train --superwords ", ["superbpe", "boundless"]),
         ("clean w", ["wikipedia"]),
+        ("train --split l", ["llama3"]),
+        ("train --superwords superbpe --stage2-split cl", ["cl100k"]),
+        ("inspect tok --split=dee", ["--split=deepseek-v3"]),
+        ("prune --script L", ["Latin", "Lao"]),
+        ("train --unit=l", ["--unit=line"]),
+        ("train --unit = l", ["line"]),  # as bash splits it
+        ("train --unit =", ["file", "line", "blank", "separator"]),
+        ("train --split=[a-z] ", []),
         ("clean --force w", ["wikipedia"]),
         ("train --super", ["--superwords"]),
         ("count --no-", ["--no-resume"]),
@@ -246,13 +254,14 @@ def test_bash_completes_verbs_values_and_files(tmp_path):
         tried.format("tokenmill tr", 1),
         tried.format("tokenmill clean wi", 2),
         tried.format("tokenmill train c", 2),
+        tried.format("tokenmill train --unit = l", 4),
     ]
     ran = subprocess.run(
         ["bash", "-c", script("bash") + "\n" + "".join(lines)],
         env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
         cwd=tmp_path, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    assert ran.stdout.splitlines() == ["train", "wikipedia", ""], ran.stderr
+    assert ran.stdout.splitlines() == ["train", "wikipedia", "", "line"], ran.stderr
 
 
 @pytest.mark.parametrize("option", ["--min-count", "--vocab-size", "--max-token-bytes"])

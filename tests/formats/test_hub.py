@@ -43,7 +43,7 @@ def test_the_cache_is_read_offline(hub):
     hub(OTHER, ["v2", "refs/pr/1"], "lower")
     tok = tokenmill.load("org/name")
     assert tok.token_to_id("low") == 2
-    assert tok.source == (str(place), COMMIT, hashlib.sha256(place.read_bytes()).hexdigest())
+    assert tok.source == (str(place), COMMIT, hashlib.sha256(place.read_bytes()).hexdigest(), None)
     assert pickle.loads(pickle.dumps(tok)).source == tok.source
     for revision in ("v2", "refs/pr/1", OTHER):
         again = tokenmill.load(f"org/name@{revision}")

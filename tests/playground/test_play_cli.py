@@ -37,12 +37,12 @@ def tiktoken_file(tmp_path_factory):
 
 
 def test_export(tiktoken_file, tmp_path):
-    done = run(tiktoken_file, tiktoken_file, "--split", "gpt2", "--export", tmp_path / "site")
+    done = run(tiktoken_file, tiktoken_file, f"own={tiktoken_file}", "--split", "gpt2", "--export", tmp_path / "site")
     assert done.returncode == 0, done.stderr
     serve = f"python3 -m http.server 8000 --bind 127.0.0.1 --directory {tmp_path / 'site'}"
     assert serve in "".join(done.stderr.split("\n"))
     listing = json.loads((tmp_path / "site" / "catalog.json").read_text())
-    assert [one["name"] for one in listing["tokenizers"]] == ["mine", "mine (2)"]
+    assert [one["name"] for one in listing["tokenizers"]] == ["mine", "mine (2)", "own"]
 
 
 def test_without_a_tokenizer_there_is_a_small_one(tmp_path):

@@ -43,6 +43,22 @@ def of_library(tmp_path, kind):
     return tokenmill.load(tmp_path / "tokenizer.json")
 
 
+@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+def test_progress_and_reach_of_a_library(tmp_path, kind):
+    """The bar moves while the library encodes. Which tokens it never makes is not known."""
+    tok, told = of_library(tmp_path, kind), []
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text(TEXT, encoding="utf-8", newline="")
+    found = tokenmill.inspect(
+        tok, text=[tmp_path / "a.txt", tmp_path / "b.txt"], progress=lambda *step: told.append(step)
+    )
+    size = len(TEXT.encode())
+    assert [step[1:] for step in told if step[0] == "encode"][-1] == (2 * size, 2 * size)
+    assert all(of.key != "unreachable" for of in found.findings)
+    assert not {"unreachable", "partial"} & {table.key for table in found.tables}
+    assert all("no text produces" not in label for label, _ in found.tiles)
+
+
 OURS = {
     "plain": {},
     "picky": {"refine": 0.8},

@@ -11,7 +11,8 @@ from quality_examples import BYTES, make_vocabulary
 
 from tokenmill import ReadOptions, Tokenizer
 from tokenmill.quality import evaluation_text
-from tokenmill.quality.evaluation_text import EvaluationText, bootstrap, count_words
+from tokenmill.quality.comparing import bootstrap
+from tokenmill.quality.evaluation_text import EvaluationText, count_words
 
 SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"
 

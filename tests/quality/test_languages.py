@@ -13,6 +13,8 @@ from tokenmill.quality.metrics import gini, ordinary_tokens
 from tokenmill.quality.references import ENGLISH, JUNK, PROSE, on_sample, references, sample
 from tokenmill.quality.replay import replay, swallowed_tokens
 
+COUNTS = tokenmill.WordCounts.from_mapping({b"low": 3})
+
 
 def test_gini_is_half_the_relative_mean_difference():
     """Another definition of the same coefficient."""
@@ -36,6 +38,12 @@ def test_languages_by_name(tmp_path):
     (row,) = found.table("languages").rows
     assert row[:3] == ("bytes", pytest.approx(gini([7, 15])), 0) and row[4] == 1
     assert found.table("domain_bytes").column("source") == ["en", "de"]
+    for name in "ac":
+        (tmp_path / f"{name}.txt").write_text("low\n" * (4 if name == "a" else 3) + "low", encoding="utf-8")
+    assert EvaluationText([f"en={tmp_path}/a.txt", f"de={tmp_path}/c.txt"]).surveyed[1].lines == {"en": 5, "de": 4}
+    for text in ([f"en={tmp_path}/a.txt", f"de={tmp_path}/c.txt"], {"en": COUNTS, "de": COUNTS}):  # no translations
+        for found in (tokenmill.compare({"bytes": plain}, text), tokenmill.inspect(plain, text=text)):
+            assert "languages" not in {table.key for table in found.tables}
     tokenmill.count(tmp_path / "a.txt").save(tmp_path / "counts")
     named = EvaluationText([f"en={tmp_path}/counts"])
     assert named.names == ["en"]

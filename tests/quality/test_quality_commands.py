@@ -58,6 +58,25 @@ def test_inspect_for_people(folder):
     assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_the_level_and_the_threshold_of_each_finding(folder):
+    findings = json.loads(run(folder, "inspect", "large", "a.txt", "--json").stdout)["findings"]
+    for form, begin in ([], ""), (["--markdown"], "**"):
+        shown = " ".join(run(folder, "inspect", "large", "a.txt", *form).stdout.replace("\\", "").split())
+        for of in findings:
+            assert (
+                f"- {begin}{of['level'].capitalize()}: {of['statement']}{begin} Threshold: {of['threshold']}." in shown
+            )
+
+
+def test_a_command_is_a_line_of_its_own(folder):
+    """Not wrapped, so that it can be pasted."""
+    name = f"{'long-name-' * 10}.txt"
+    (folder / name).write_text(random_text(1, 30) * 300)
+    tokenmill.train_from_iterator([random_text(1)], 1000).save(folder / "published")
+    lines = run(folder, "inspect", "published", name).stdout.splitlines()
+    assert f"    tokenmill prune published {name} --ios 0.9 -o pruned" in lines
+
+
 def test_inspect_counts(folder):
     tokenmill.count(folder / "a.txt").save(folder / "counts")
     from_counts = table(run(folder, "inspect", "large", "counts", "--json"), "junk")

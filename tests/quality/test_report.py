@@ -5,7 +5,9 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from quality_examples import BYTES, make_vocabulary, random_text
@@ -173,6 +175,21 @@ def test_the_shares_of_a_chart_have_the_same_decimals():
     ]
 
 
+@pytest.mark.parametrize("last", [0, 0.0077, 0.03])
+def test_the_figures_of_a_line_are_apart(last):
+    """From each other, and from the numbers below the axis, where the line ends."""
+    x, y = [0.3 + 0.01 * i for i in range(71)], [last + (0.13 - last) * (1 - i / 70) ** 2 for i in range(71)]
+    line = charts.Series("mine", x, y, [30, 40, 50, 60, 70])
+    axes = charts.Axis("T"), charts.Axis("share", "share")
+    root = ElementTree.fromstring(charts.draw(charts.Chart("ios", "A", "A.", "lines", *axes, [line])))
+    texts = [of for of in root if of.get("class") in ("value", "tick") and of.get("text-anchor") == "middle"]
+    boxes = [(float(of.get("x")), float(of.get("y")), len(of.text) * 6.5 / 2) for of in texts]
+    assert len(boxes) == 5 + 4
+    for (x, y, half), (other, at, their) in combinations(boxes, 2):
+        assert abs(y - at) >= 10 or abs(x - other) >= half + their
+    assert all(half <= x <= charts.WIDTH - half for x, _, half in boxes)
+
+
 def test_lists_are_cut(hostile, counts, tmp_path):
     inspect(hostile, text=counts).save(tmp_path / "report.html", top=30)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -196,7 +213,7 @@ def test_comparison_tables(hostile, counts):
     assert found.table("vocabularies").column("IoS ≥ 0.9") == [1 / 265, 0.0]
     assert json.loads(json.dumps(found.to_json()))["tokenizers"]["b"] == plain.vocabulary.fingerprint()
     assert found.to_markdown().startswith("# Comparison of a, b\n")
-    with pytest.raises(KeyError, match="there are compression"):
+    with pytest.raises(UsageError, match="there are compression"):
         found.table("nothing")
 
 

@@ -1,8 +1,12 @@
 """The verdict: each finding has a number, a threshold, what it means and what to do, and turns where its threshold is."""
 
+import dataclasses
 import hashlib
 import json
+import os
 import re
+import shlex
+import threading
 from xml.etree import ElementTree
 
 import pytest
@@ -10,10 +14,13 @@ from quality_examples import BYTES, make_vocabulary, random_text
 
 import tokenmill
 from tokenmill import Tokenizer, WordCounts
+from tokenmill.cli.main import app
 from tokenmill.errors import UsageError
 from tokenmill.quality import references
+from tokenmill.quality.comparing import compared, compared_summary
 from tokenmill.quality.token_lists import superwords_of
-from tokenmill.quality.verdict import Standing, summary
+from tokenmill.quality.verdict import Standing, Subject, densities, summary, verdict
+from tokenmill.vocabulary import AddedToken
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 400
 
@@ -125,6 +132,46 @@ def test_advice_is_measured(tmp_path):
     assert "--reuse 0" not in unused
 
 
+def test_a_short_text_advises_no_prune(tmp_path):
+    """The tokens that a few words swallow occur alone in other text."""
+    path = tmp_path / "short.txt"
+    path.write_text(random_text(1, 300))
+    tok = tokenmill.train_from_iterator([random_text(1)], 1000)
+    of = finding(tokenmill.inspect(tok, text=path), "swallowed")
+    assert of.level == "look" and "tokenmill prune" not in of.advice
+    assert of.advice.endswith("Evaluate on more text before you act on this.")
+
+
+def test_advice_names_only_changes_that_can_be_saved(tmp_path):
+    """A whole pretoken is looked up before the added tokens here, so that tokenizer.json has no place for an id before theirs."""
+    special = AddedToken("<s>", 0, single_word=True)
+    options = {"split_patterns": (r".",), "whole_pretokens": True, "added_tokens": (special,)}
+    tok = Tokenizer(make_vocabulary([None, *BYTES, b"never"], [], **options))
+    with pytest.raises(tokenmill.errors.ConversionError):
+        tokenmill.prune(tok, ids=[257]).tok.save(tmp_path / "smaller")
+    assert "tokenmill" not in finding(tokenmill.inspect(tok), "unreachable").advice
+
+
+def test_advised_commands_can_be_pasted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trained = tokenmill.train_from_iterator([random_text(1)], 1000, special_tokens=[])
+    trained.save("-tok.tiktoken", format="tiktoken")
+    (tmp_path / "-tok.tiktoken.json").unlink()  # which has the split pattern
+    (tmp_path / "-text.txt").write_text(random_text(1, 30) * 300)
+    tok = tokenmill.load("-tok.tiktoken", split="gpt2")
+    advice = finding(tokenmill.inspect(tok, text="-text.txt"), "swallowed").advice
+    (command,) = re.findall("`tokenmill (.*?)`", advice)
+    assert command == "prune ./-tok.tiktoken --split=gpt2 ./-text.txt --ios 0.9 -o pruned"
+    app([*shlex.split(command), "--quiet"])
+    assert tokenmill.load("pruned").n_vocab < tok.n_vocab
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(random_text(1, 30) * 300))
+    writer.start()
+    advice = finding(tokenmill.inspect(tok, text="pipe"), "swallowed").advice
+    writer.join()
+    assert "`tokenmill prune ./-tok.tiktoken --split=gpt2 TEXT --ios" in advice
+
+
 def test_unreachable_tokens():
     plain = finding(tokenmill.inspect(Tokenizer(make_vocabulary(BYTES))), "unreachable")
     # C0, C1 and F5 to FF are in no UTF-8 text, and cannot be removed.
@@ -203,6 +250,22 @@ def test_comparison_says_which_is_best_and_how_sure(tok, tmp_path):
     assert "**" in found.table("compression").to_markdown()
 
 
+def test_the_fairest_tokenizer_is_named_only_if_it_is_apart_and_not_worse(tok):
+    published = references.references()
+    gpt2, cl100k = published["gpt2"], published["cl100k_base"]  # 0.320 and 0.350
+    close = dataclasses.replace(cl100k, tokens={**cl100k.tokens, "Georgian": cl100k.tokens["Georgian"] - 40})
+    twice = dataclasses.replace(gpt2, tokens={name: 2 * n + 5 for name, n in gpt2.tokens.items()})
+    found = tokenmill.inspect(tok, text=tokenmill.count_iterator([TEXT]))
+    judged = dict.fromkeys("abc", found.judgement)
+    of = {"a": cl100k, "b": close, "c": published["yi"]}
+    assert "; a and b treat languages most evenly" in compared_summary(judged, of)
+    (languages,) = [each for each in compared(judged, of, {}) if each.key == "languages"]
+    assert languages.statement.startswith("a and b have the") and languages.advice.endswith("use a or b.")
+    of = {"a": gpt2, "b": twice, "c": published["yi"]}  # fairer than gpt2, because it is worse in each language
+    assert twice.gini < gpt2.gini and "evenly" not in compared_summary(judged, of)
+    assert all(each.key != "languages" for each in compared(judged, of, {}))
+
+
 def test_grades_follow_published_vocabularies_of_the_same_size():
     """Red is only what is worse than each of at least three; the sentence names what a vocabulary is good for."""
     peers = {"a": 0.02, "b": 0.03, "c": 0.04, "d": 0.05}
@@ -217,8 +280,22 @@ def test_grades_follow_published_vocabularies_of_the_same_size():
     assert summary(published["cl100k_base"]).startswith("Good for English, code")
     assert "costly for Georgian" in summary(published["cl100k_base"])
     assert "weaker than others of its size for English and code" in summary(published["gemma-2"])
+    for name in ("kimi-k2", "deepseek-v3", "gemma-2", "command-r-plus", "yi"):  # Chinese is cheaper than English
+        assert "Chinese" in summary(published[name]).split(", costly")[0], name
     # The bytes alone cost about as much in each language with Latin letters: good for none.
     assert "good for" not in summary(references.on_sample(Tokenizer(make_vocabulary(BYTES))))
+
+
+def test_the_sentence_and_the_density_finding_agree():
+    for name, figures in references.references().items():
+        low = [domain for domain, of in densities(figures).items() if of.level in ("look", "act")]
+        findings = verdict(Subject(Tokenizer(make_vocabulary(BYTES)), figures, None), None, ())
+        sentence, of = summary(figures), next(of for of in findings if of.key == "density")
+        weaker = sentence.partition("eaker than others of its size for ")[2].partition(", ")[0].rstrip(".")
+        assert [name for name in ("English", "code") if name in weaker] == [
+            {"English prose": "English", "Python code": "code"}[domain] for domain in low
+        ], name
+        assert of.level == ("look" if low else "good") and bool(of.advice) == bool(low), name
 
 
 def test_a_vocabulary_without_some_characters_of_the_sample(tmp_path):
@@ -237,6 +314,19 @@ def test_no_break_spaces_are_not_superwords():
     assert "boundless" not in finding(found, "swallowed").advice
     joined = tok.vocabulary.replace(tokens=(*tok.vocabulary.tokens, "a\u00a0b".encode()))
     assert superwords_of(Tokenizer(joined)) == []
+
+
+def test_wrong_arguments_are_named(tok):
+    for wrong in ("py8k", 5):
+        with pytest.raises(tokenmill.errors.WrongTypeError, match=r"^tokenizers is .* it must be a Tokenizer"):
+            tokenmill.report(wrong)
+    with pytest.raises(tokenmill.errors.WrongTypeError, match=r"^name is 5"):
+        tokenmill.inspect(tok, name=5)
+    for wrong in (2.0, -0.1, float("nan")):
+        with pytest.raises(UsageError, match=r"^thresholds contains"):
+            tokenmill.compare([tok], WordCounts.from_mapping({b"low": 1}), thresholds=[wrong])
+        with pytest.raises(UsageError, match=r"^thresholds contains"):
+            tokenmill.InspectionOptions(thresholds=[wrong])
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
@@ -286,8 +376,9 @@ def test_notebooks_and_charts(tok):
     assert shown.startswith("<iframe sandbox=") and "<script" not in shown and "&lt;script" in shown
     both = tokenmill.report([tok, tok], text={"x": tokenmill.count_iterator([TEXT])})
     assert isinstance(both, tokenmill.Comparison) and "<iframe" in both._repr_html_()
-    with pytest.raises(KeyError, match="no chart 'nothing'; there are"):
-        found.chart("nothing")
+    for kind, ask in (("chart", found.chart), ("chart", found.svg), ("table", found.table)):
+        with pytest.raises(UsageError, match=f"no {kind} 'nothing'; there are"):
+            ask("nothing")
     for report in (found, both):
         for chart in report.charts:
             root = ElementTree.fromstring(report.svg(chart.key))

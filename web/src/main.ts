@@ -144,11 +144,20 @@ async function checkTokenizer(place: Place, names: string[]): Promise<void> {
   note.textContent = place.damaged
     ? "The text of this link is damaged or cut off, so the page shows another text."
     : `This link was made with ${missing.map(nameOfKey).join(" and ")}, which this page does not have: open it to see what the link shows.`;
-  if (place.fingerprint === "" || !names.includes(place.tokenizer)) return;
-  const { fingerprint } = await session.ready(place.tokenizer);
-  if (fingerprint.startsWith(place.fingerprint)) return;
-  note.hidden = false;
-  note.textContent = `This link was made with another ${nameOfKey(place.tokenizer)} (fingerprint ${place.fingerprint}) than the one of this page (fingerprint ${fingerprint.slice(0, SHORT)}), so its tokens may differ.`;
+  const compares = new Promise<void>((resolve) =>
+    session.on(["view"], () => {
+      if (session.view === "compare") resolve();
+    }),
+  );
+  for (const [name, digits] of place.fingerprints) {
+    if (!names.includes(name)) continue;
+    if (name !== place.tokenizer) await compares; // only then is it loaded
+    const { fingerprint } = await session.ready(name);
+    if (fingerprint.startsWith(digits)) continue;
+    const before = note.hidden ? "" : `${note.textContent} `;
+    note.hidden = false;
+    note.textContent = `${before}This link was made with another ${nameOfKey(name)} (fingerprint ${digits}) than the one of this page (fingerprint ${fingerprint.slice(0, SHORT)}), so its tokens may differ.`;
+  }
 }
 
 /** The name in a key: a tokenizer that was opened on the page has a number after it. */
@@ -158,10 +167,15 @@ function nameOfKey(key: string): string {
 
 function place(longest: number): Place {
   const token: Record<string, string> = session.token >= 0 ? { token: String(session.token) } : {};
+  const fingerprints = new Map<string, string>();
+  for (const key of [session.current, ...session.compared]) {
+    const digits = session.choice(key)?.summary?.fingerprint.slice(0, SHORT);
+    if (digits) fingerprints.set(key, digits);
+  }
   return {
     view: session.view,
     tokenizer: session.current,
-    fingerprint: session.choice(session.current)?.summary?.fingerprint.slice(0, SHORT) ?? "",
+    fingerprints,
     tokenizers: session.compared,
     merges: session.merges,
     text: session.text.length <= longest ? session.text : null,

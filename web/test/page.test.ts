@@ -11,6 +11,7 @@ import { INSIDE_CHARACTER } from "../src/encoder/flags";
 import { parseHex, SearchError } from "../src/encoder/lookup";
 import { directionMarks } from "../src/ui/bidi";
 import { fromFragment, toFragment } from "../src/ui/fragment";
+import { toSvg } from "../src/ui/picture";
 import { hex, label, partial, quoted, visible } from "../src/ui/show";
 import { tokenBytes, tokenText } from "../src/ui/tokentext";
 
@@ -109,14 +110,23 @@ test("every stretch of an aligned text is in one line, whatever the width", () =
   }
 });
 
+test("a picture of any text is XML", () => {
+  const word = { text: ']]>&<"\u0000\u001b\ud800\ufffe\t', x: 0, y: 0, font: "12px a", rtl: false };
+  const svg = toSvg({ width: 1, height: 1, ground: "#fff", ink: "#000", boxes: [], words: [word] });
+  assert.ok(svg.includes(">]]&gt;&amp;&lt;&quot;\ufffd\ufffd\ufffd\ufffd\t</text>"));
+});
+
 test("a link gives back what it was made of, and refuses what is damaged", async () => {
   const place = {
     view: "compare",
     tokenizer: "c&d=#",
-    fingerprint: "d61ee7263bd6",
+    fingerprints: new Map([
+      ["c&d=#", "d61ee7263bd6"],
+      ["third", "0123456789ab"],
+    ]),
     merges: 1200,
     controls: { search: "a&b", picky: "1" },
-    tokenizers: ["a b", "c&d=#"],
+    tokenizers: ["a b", "c&d=#", "third"],
     text: "Gr\u00fc\u00dfe \u{1f44d} #&=%\n".repeat(50),
     damaged: false,
     words: "low x5, \u65e5 x2",
@@ -127,7 +137,7 @@ test("a link gives back what it was made of, and refuses what is damaged", async
   assert.deepEqual(await fromFragment("#text=%%%"), {
     view: "",
     tokenizer: "",
-    fingerprint: "",
+    fingerprints: new Map(),
     merges: null,
     tokenizers: [],
     text: null,

@@ -224,12 +224,21 @@ class Verb:
 
     def complete(self, words: Sequence[str], begun: str) -> list[str]:
         """The words that may stand where `begun` does; none where that is a file, or any text."""
-        if begun.startswith("-"):
+        words, before = [*words], ""
+        if begun == "=":  # bash makes three words of --unit=line
+            begun = ""
+        elif words[-1:] == ["="]:
+            words.pop()
+        elif begun.startswith("--") and "=" in begun:
+            name, _, begun = begun.partition("=")
+            words, before = [*words, name], f"{name}="
+        elif begun.startswith("-"):
             return [name for name in (*self._switches, *HELP) if name.startswith(begun)]
         field, value = self._switches.get(words[-1] if words else "", (None, None))
         if (field is None or value is not None) and all(word.startswith("-") for word in words):
             field = next(iter(self._arguments), None)
-        return [choice for choice in (field.choices if field else ()) if choice.startswith(begun)]
+        choices = (*field.choices, *field.option.known()) if field else ()
+        return [before + choice for choice in choices if choice.startswith(begun)]
 
 
 def _value(field: Field, given: Sequence[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from ..quality.reporting import Report
     from ..quality.tables import Table
+
+COLORS = {"act": "red", "look": "yellow", "good": "green", "ungraded": "dim"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +66,13 @@ def print_report(report: Report, length: int | None = 10, first: Sequence[str] |
         console = _console(120)
         console.print(Text("Verdict", "bold") + Text(f"  {report.summary}" if report.summary else ""))
         for finding in report.findings:
-            console.print(
-                Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}".rstrip(), "dim"))
-            )
+            # Of the parts, every second is a command: a line of its own, which is not wrapped, so that it can be pasted.
+            prose, *parts = re.split("`(tokenmill [^`]*)`", finding.details)
+            level = finding.level.capitalize(), COLORS[finding.level]
+            console.print(Text.assemble("- ", level, f": {finding.statement} ", (prose.rstrip(), "dim")))
+            for place, part in enumerate(parts):
+                is_command = place % 2 == 0
+                console.print(Text(f"    {part}") if is_command else Text(part.strip(), "dim"), soft_wrap=is_command)
     tables = report.tables
     if first is not None:
         tables = [table for key in first for table in tables if table.key == key][:5]

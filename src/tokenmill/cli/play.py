@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..playground.pack import Shown, TokenCounts
 
 # fmt: off
-Tokenizers = Annotated[Sequence[str], Argument("Tokenizers: folders, files, or names of published encodings. [default: a small one to try]")]
+Tokenizers = Annotated[Sequence[str], Argument("Tokenizers: folders, files, or names of published encodings; NAME=FILE names one. [default: a small one to try]")]
 Port = Annotated[int | None, Option("The port on 127.0.0.1. [default: 8765, or any free port]", min=0, max=65535)]
 # fmt: on
 
@@ -45,17 +45,20 @@ def play(
         refuse_given(None, OptionName("export"), port=port, paths=paths)
     if not tokenizers:
         refuse_given(opening, "a page without a tokenizer of yours", counts=counts)
+    from ..quality.names import free_name, given_name, tokenizer_name
+
+    given = [given_name(argument) for argument in tokenizers]
+    files = [path for _, path in given]
     if export is not None:
         from ..formats.finding import files_read
         from ..jobs.outputs import refuse_source
 
-        refuse_source([*itertools.chain(*map(files_read, tokenizers)), counts], export)
+        refuse_source([*itertools.chain(*map(files_read, files)), counts], export)
     from ..playground.server import serve, starter
-    from ..quality.names import free_name, tokenizer_name
 
     shown: dict[str, Shown] = {}
-    for path, tok in zip(tokenizers, opening.load_each(tokenizers), strict=True):
-        name = free_name(tokenizer_name(path), shown)
+    for (named, path), tok in zip(given, opening.load_each(files), strict=True):
+        name = free_name(named or tokenizer_name(path), shown)
         usage = None if counts is None else _usage(tok, counts)
         shown[name] = name, tok.vocabulary, usage, printable(Path(path).name)
     listed = list(shown.values()) or [starter()]
@@ -63,8 +66,8 @@ def play(
         from ..playground.export import export as write
 
         sizes = write(listed, export, overwrite=overwrite)
-        files = {name: f"{size:,}" for name, size in sizes.items()}
-        report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
+        written = {name: f"{size:,}" for name, size in sizes.items()}
+        report({"site": str(export), "bytes": sum(sizes.values()), "files": written}, False)
         if export.suffix == ".html":
             say("Open it in the browser.")
             return

@@ -30,10 +30,17 @@ def _weighted(text: str) -> tuple[str, str]:
     return source, weight
 
 
+def known_splits() -> Iterable[str]:
+    """The names of the split patterns, for shells."""
+    from ..split.names import pattern_names  # late: --help does not need it
+
+    return pattern_names()
+
+
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 # fmt: off
 Sources = Annotated[Sequence[str | os.PathLike[str]], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")]
-Split = Annotated[Sequence[str], Option("Split pattern: llama3 (default), cl100k, o200k, ..., the name of an encoding or model that uses it, or a regular expression. If repeated, each cuts the pretokens of the one before.", section=TRAINING)]
+Split = Annotated[Sequence[str], Option("Split pattern: llama3 (default), cl100k, o200k, ..., the name of an encoding or model that uses it, or a regular expression. If repeated, each cuts the pretokens of the one before.", section=TRAINING, known=known_splits)]
 Binary = Annotated[Literal["error", "skip", "count"], Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT)]
 MemoryLimit = Annotated[str | int | None, Option("Memory for counting, e.g. 4GB; larger tables spill to disk. [default: half of what is free]", section=EXECUTION)]
 MinCount = Annotated[int, Option("Leave out pretokens with a lower total count.", min=1, section=TRAINING)]

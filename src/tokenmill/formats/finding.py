@@ -24,11 +24,13 @@ class Origin(NamedTuple):
     path: the file, or the name of the published encoding.
     revision: the commit in the repository on the Hugging Face hub; None for other files.
     sha256: the SHA-256 of the decompressed content, as hex digits. For several files, it is that of their concatenation.
+    split: the split pattern that the caller named; None where that of the file was used.
     """
 
     path: str
     revision: str | None
     sha256: str
+    split: str | None = None
 
 
 class Found(NamedTuple):

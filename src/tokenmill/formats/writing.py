@@ -85,9 +85,7 @@ def write(
         if vocabulary.has_superwords:
             notes.append("text is split by the pattern of SuperBPE, since superwords span pretokens")
         vocabulary = present_by_rank(vocabulary)
-    files, left_out = _files_of(vocabulary, target, format, lossy)
-    if format in (*_ONE_FILE, "huggingface"):
-        _check_ids(vocabulary, next(iter(files.values())), tokenizer)
+    files, left_out = checked_files(vocabulary, target, format, lossy=lossy, tokenizer=tokenizer)
     if format in (*_ONE_FILE, "tiktoken"):
         atomic_files({target.with_name(name): content for name, content in files.items()}, overwrite=overwrite)
     else:
@@ -100,6 +98,21 @@ def check_writable(vocabulary: Vocabulary, format: str) -> None:
     if vocabulary.order == "events":
         raise ConversionError("only tokenmill encodes by events, as Picky BPE and superwords need")
     _files_of(vocabulary, Path("tokenizer"), format)
+
+
+def checked_files(
+    vocabulary: Vocabulary,
+    target: Path,
+    format: str = "huggingface",
+    *,
+    lossy: bool = False,
+    tokenizer: Callable[[Vocabulary], Any] | None = None,
+) -> tuple[dict[str, bytes], list[str]]:
+    """What `_files_of` returns; ConversionError for files that would give other ids. tokenizer: see `write`."""
+    files, left_out = _files_of(vocabulary, target, format, lossy)
+    if format in (*_ONE_FILE, "huggingface"):
+        _check_ids(vocabulary, next(iter(files.values())), tokenizer)
+    return files, left_out
 
 
 def _files_of(

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 MORE_TEXT = "SRC..."
 
 
+def _scripts() -> Iterable[str]:
+    from .metrics import SCRIPTS  # late: --help does not need NumPy
+
+    return SCRIPTS[1:-1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Change(Options):
     """Base of the jobs: where the changed tokenizer and its id map are written."""
@@ -135,7 +141,7 @@ class Prune(Change):
     ids: Annotated[Path | None, Option("A file of the tokens to remove: one id per line.")] = None
     unreachable: Annotated[bool, Option("Remove the tokens that no text produces. Those that SRC uses stay.")] = False
     ios: Annotated[float | None, Option("Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True)] = None
-    script: Annotated[Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")] = ()
+    script: Annotated[Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.", known=_scripts)] = ()
     # fmt: on
     min_uses: Annotated[int, Option("Keep only tokens that the text uses at least this often.", min=1)] = 1
 

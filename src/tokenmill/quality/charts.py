@@ -308,11 +308,12 @@ def _line(chart: Chart, of: Series, number: int, across: Scale, up: Scale) -> li
         parts.append(f'<circle class="mark s{number}" cx="{x:.1f}" cy="{y:.1f}" r="3.2"/>')
         if len(chart.series) == 1:
             falls = place > 0 and places[place - 1][1] < y  # then the line is above the mark, at its left
-            anchor = "end" if x > WIDTH - 40 else "start" if falls else "middle"
             shown = format_figure(figure, chart.y.unit)
             size = len(shown) * CHARACTER
-            first = x - size * {"end": 1, "middle": 0.5, "start": 0}[anchor]
-            parts.append(_text(x + 3 * (anchor == "start"), y + (16 if first < free else -7), shown, "value", anchor))
+            first = x + 3 if falls else x - size / 2
+            first = min(first, WIDTH - size)  # all of it is inside the picture
+            above = -7 if first >= free else 16 if y + 16 < HEIGHT - BOTTOM else -19  # and none of it on the axis
+            parts.append(_text(first + size / 2, y + above, shown, "value", "middle"))
             free = first + size
     return parts
 

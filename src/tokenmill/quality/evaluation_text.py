@@ -1,8 +1,6 @@
 """The text that tokenizers are judged on: named domains, counted once for each way of splitting. And a judgement on it.
 
-One more pass over the files gives the number of words, and an even sample of documents for what needs single documents. The
-sample serves the bootstrap (Efron 1979): documents are drawn from it with replacement, again and again, and a figure's spread
-over the draws says how much it depends on which documents happened to be in the text.
+One more pass over the files gives the number of words, and an even sample of documents for what needs single documents.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from functools import partial, reduce
 from itertools import pairwise
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +45,7 @@ from .metrics import (
 from .names import free_name, given_name, group_name, text_name
 from .replay import Swallowed, swallowed_tokens
 from .replay import replay as replay_events
-from .tables import Cell, Column, Table
+from .tables import Table
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -71,8 +69,6 @@ Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
 MOST_FILES = 32  # of a single folder or glob, to be separate domains
 MOST, MOST_BYTES = 4096, 16 << 20  # units in a sample, and their bytes
 PART = 1 << 14  # bytes; of a longer document each part of this size, up to a line's end, is a unit
-FEWEST = 20  # units; fewer say nothing about their spread
-DRAWS = 1000
 _WORDS = r"\S++\s*+|\s++"  # a word and the white space after it
 
 
@@ -185,9 +181,13 @@ class EvaluationText:
 
     def _counted_for(self, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> list[CountedText]:
         """Return the counted text of each domain. One progress covers all domains."""
-        sizes = [stored_size(of) if isinstance(of, list) else 0 for of in self.sources.values()]
-        meter = Meter(progress and partial(progress, "count"), sizes)
+        meter = self._meter("count", progress)
         return [self._counts(name, tok, progress and meter.part(i), apart) for i, name in enumerate(self.names)]
+
+    def _meter(self, stage: str, progress: Progress | None) -> Meter:
+        """The meter of a pass over the text, with a part for each domain."""
+        sizes = [stored_size(of) if isinstance(of, list) else 0 for of in self.sources.values()]
+        return Meter(progress and partial(progress, stage), sizes)
 
     def refuse_pipes(self, tokenizers: Iterable[Tokenizer]) -> None:
         """Raise UsageError for a pipe, which can be read only once, where the tokenizers need several passes over the text."""
@@ -236,7 +236,8 @@ class EvaluationText:
 
     def _usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
         if tok.vocabulary.library is not None:
-            texts = {name: self.texts(name) for name in self.names}  # all are checked before the first is read
+            meter = self._meter("encode", progress)  # all are checked before the first is read
+            texts = {name: self.texts(name, partial(meter.set, place)) for place, name in enumerate(self.names)}
             return {name: measure_texts(tok, each) for name, each in texts.items()}
         usages, counted = {}, self._counted_for(tok, progress)
         meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
@@ -264,6 +265,12 @@ class EvaluationText:
         """The number of words of each domain but word counts and pipes, and an even sample of their documents."""
         return self.survey(count_words)
 
+    @property
+    def are_parallel(self) -> bool:
+        """Whether the sources can be translations of each other: they have names, and all have as many lines."""
+        lines = self.surveyed[1].lines
+        return self.named and len(lines) == len(self.sources) > 1 == len({*lines.values()})
+
     def survey(self, words_in: Callable[[memoryview, np.ndarray], int]) -> tuple[dict[str, int], Sample]:
         """What `surveyed` is, by a function that counts words: without counting, it takes a third of the time."""
         words, sample = {}, Sample()
@@ -277,6 +284,7 @@ class EvaluationText:
                 data, ends = memoryview(block.data)[: block.nbytes], np.asarray(block.ends, np.int64)
                 words[name] += words_in(data, ends)
                 sample.add(data, ends)
+                sample.lines[name] = sample.lines.get(name, 0) + _lines(data, ends)
         return words, sample
 
 
@@ -383,12 +391,16 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
 
 @dataclass
 class Sample:
-    """Every `step`-th of the `total` documents of a text, so that at most MOST are kept; of long documents, parts."""
+    """Every `step`-th of the `total` documents of a text, so that at most MOST are kept; of long documents, parts.
+
+    lines: of each domain.
+    """
 
     units: list[bytes] = field(default_factory=list)
     total: int = 0
     step: int = 1
     nbytes: int = 0
+    lines: dict[str, int] = field(default_factory=dict)
 
     def add(self, data: memoryview, ends: np.ndarray) -> None:
         """Take the documents of a block into account."""
@@ -434,6 +446,12 @@ def count_words(data: bytes | memoryview, ends: np.ndarray) -> int:
     return len(Splitter(_WORDS).ends(text)) - 1  # the first part is white space
 
 
+def _lines(data: memoryview, ends: np.ndarray) -> int:
+    """The number of lines in documents. The end of a document ends a line. ends: where each of them ends."""
+    line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
+    return len(np.union1d(line_ends, ends[ends > 0]))
+
+
 def text_blocks(sources: Sequence[Path | str], read: ReadOptions, **how: Any) -> Iterator[Block]:
     """The blocks of some files. One that is one document comes in parts that end at lines. how: see `open_source`."""
 
@@ -443,56 +461,3 @@ def text_blocks(sources: Sequence[Path | str], read: ReadOptions, **how: Any) ->
     for block, _, _ in blocks_of([(source, 0, None) for source in sources], Place(), read, cut=cut, **how):
         block.finish()
         yield block
-
-
-class Interval(NamedTuple):
-    """A ratio, and the limits between which 95% of the draws lie."""
-
-    ratio: float
-    low: float
-    high: float
-
-
-Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
-
-
-def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
-    """sum(above) / sum(below) of the units, with its 95% interval; None for fewer than FEWEST units.
-
-    The draws come from a fixed seed, so that the same text gives the same interval.
-
-    >>> bootstrap(np.arange(1, 101), np.arange(1, 101))
-    Interval(ratio=1.0, low=1.0, high=1.0)
-    """
-    n = len(above)
-    if n < FEWEST or not below.sum():
-        return None
-    drawn = np.random.default_rng(0).integers(0, n, (DRAWS, n))
-    ratios = above[drawn].sum(1) / np.maximum(1, below[drawn].sum(1))
-    low, high = np.quantile(ratios, (0.025, 0.975)).tolist()
-    return Interval(float(above.sum() / below.sum()), low, high)
-
-
-def differences_table(base: str, differences: Differences, documents: int) -> Table:
-    """Tokens relative to the first tokenizer, `base`, with their intervals. documents: how many were drawn from."""
-    rows: list[tuple[Cell, ...]] = []
-    for name, of in differences.items():
-        if of is None:
-            rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
-        else:
-            unsure = of.low <= 1 <= of.high
-            words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
-            rows.append((name, of.ratio, of.low, of.high, documents, words))
-    columns = (
-        Column("tokenizer"),
-        Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
-        Column("from", "share", "the lower end of the 95% interval"),
-        Column("to", "share", "the upper end of the 95% interval"),
-        Column("documents", "count", "documents sampled, or parts of long ones"),
-        Column("result"),
-    )
-    note = (
-        f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
-        f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
-    )
-    return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)

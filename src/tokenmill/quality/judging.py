@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..counting import WordCounts
-from ..errors import UsageError, plural, suggests_options
+from ..errors import OptionName, UsageError, plural, suggests_options
 from ..jobs.progress import Progress, drawn, part_of
 from ..options import Option, Options, refuse_given
 from ..sources.blocks import ReadOptions
@@ -20,7 +20,8 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from . import metrics, token_lists
 from .charts import Axis, Chart, Series, charts_of
-from .evaluation_text import EvaluationText, Judgement, Judgements, Text, bootstrap, differences_table, judge
+from .comparing import bootstrap, compared, compared_summary, differences_table
+from .evaluation_text import EvaluationText, Judgement, Judgements, Text, judge
 from .extending import worth_table
 from .metrics import Measure, languages_table, ordinary_tokens, ratio
 from .names import free_name, tokenizer_name
@@ -30,7 +31,7 @@ from .replay import THRESHOLDS, junk_table, thresholds_table
 from .reporting import Report, Tile, provenance_of
 from .tables import Best, Column, Table, cell_text
 from .token_lists import most_used_table, superwords_of
-from .verdict import Subject, compared, compared_summary, summary, verdict
+from .verdict import Subject, summary, verdict
 
 LEAST_GROWTH = 1.25  # of the vocabulary, from which the gain of a doubling is computed
 
@@ -46,6 +47,16 @@ class InspectionOptions(Options):
     junk_at: Annotated[float, Option("List tokens with an IoS of at least this.", "--threshold", min=0, max=1)] = 0.9
     rare_below: Annotated[int, Option("List tokens used fewer times than this.", min=1)] = 100
     read: ReadOptions = field(default_factory=ReadOptions)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_thresholds(self.thresholds)
+
+
+def _check_thresholds(thresholds: Sequence[float]) -> None:
+    for value in thresholds:
+        if not 0 <= value <= 1:
+            raise UsageError(OptionName("thresholds"), f" contains {value!r}; an IoS is a number from 0 to 1")
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -109,15 +120,18 @@ def inspect(
             sizes = f"{plural(usage.bytes, 'byte')}, {plural(usage.tokens, 'token')}"
             lead = f"Judged on {', '.join(domains.names)}: {sizes}."
             tables += [metrics.text_table(judged), metrics.domains_table(judged)]
-            tables += [languages_table({name: judged})] if len(judged.usages) > 1 and domains.named else []
+            tables += [languages_table({name: judged})] if domains.are_parallel else []
             tables.append(judged.scripts)
             if judged.swallowed is not None:
                 tables.append(thresholds_table(judged.swallowed, judged.size, options.thresholds))
                 tables.append(junk_table(tok.vocabulary, judged.swallowed, options.junk_at))
         figures = on_sample(tok, show)
-        reach = reach_of_tokens(tok, usage, show)
-        unreachable = {id for id, of in reach.items() if of.reason}
-        tables += [references_table({name: figures}), unreachable_table(tok, reach), partial_table(tok, reach, usage)]
+        tables.append(references_table({name: figures}))
+        unreachable = None
+        if tok.vocabulary.library is None:  # what WordPiece and Unigram cannot produce does not follow from a few texts
+            reach = reach_of_tokens(tok, usage, show)
+            unreachable = {id for id, of in reach.items() if of.reason}
+            tables += [unreachable_table(tok, reach), partial_table(tok, reach, usage)]
         if usage is not None and tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords:
             tables.append(worth_table(tok, usage))
         if tok.vocabulary.removed:
@@ -175,11 +189,8 @@ def compare(
     >>> comparison.table("compression").column("bytes per token")
     [4.41, 4.05]
     """
-    named = dict(tokenizers) if isinstance(tokenizers, Mapping) else {}
-    for tok in () if isinstance(tokenizers, Mapping) else tokenizers:
-        named[free_name(tokenizer_name(tok.name), named)] = tok
-    if not named:
-        raise UsageError("there is no tokenizer to compare: give at least one")
+    named = _by_name(tokenizers)
+    _check_thresholds(thresholds)
     domains = _domains(text, num_threads, read)
     domains.refuse_pipes(named.values())
     with gc_paused(), drawn(progress) as show:
@@ -191,7 +202,7 @@ def compare(
         sample = domains.surveyed[1]
         theirs = sample.tokens(first) if others else np.zeros(0, np.int64)
         differences = {name: bootstrap(sample.tokens(tok), theirs) for name, tok in others}
-        tables = _tables(judged, figures, thresholds, domains.named)
+        tables = _tables(judged, figures, thresholds, domains.are_parallel)
         if others:
             tables.insert(1, differences_table(base, differences, len(sample.units)))
         comparison = Comparison(
@@ -227,12 +238,22 @@ def report(
     """
     if isinstance(tokenizers, Tokenizer):
         return inspect(tokenizers, text=text, num_threads=num_threads, progress=progress)
+    named = _by_name(tokenizers)
     if text is None:
         raise UsageError("there is no text to compare on: give text=")
-    return compare(tokenizers, text, num_threads=num_threads, progress=progress)
+    return compare(named, text, num_threads=num_threads, progress=progress)
 
 
-def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], named: bool) -> list[Table]:
+def _by_name(tokenizers: Mapping[str, Tokenizer] | Sequence[Tokenizer]) -> dict[str, Tokenizer]:
+    named = dict(tokenizers) if isinstance(tokenizers, Mapping) else {}
+    for tok in () if isinstance(tokenizers, Mapping) else tokenizers:
+        named[free_name(tokenizer_name(tok.name), named)] = tok
+    if not named:
+        raise UsageError("there is no tokenizer to compare: give at least one")
+    return named
+
+
+def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], parallel: bool) -> list[Table]:
     total = next(iter(judged.values())).usage.tokens
     shorter = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
     compression = (
@@ -267,7 +288,7 @@ def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], n
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
         _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
-        *([languages_table(judged)] if len(judged[base].usages) > 1 and named else []),
+        *([languages_table(judged)] if parallel else []),
         _side_by_side("scripts", by_script, "script", scripts, "max", note),
         _overlap(judged),
         *(token_lists.exchanged_table(base, other, judged) for other in others),
@@ -284,8 +305,8 @@ def _tiles(of: Inspection) -> list[Tile]:
         values["of the vocabulary used"] = str(text["vocabulary used"])
         if (swallowed := of.judgement.swallowed) is not None:
             values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in swallowed):,}"
-    values["tokens that no text produces"] = f"{len(of.table('unreachable').rows):,}"
-    values["tokens that are not whole UTF-8"] = f"{len(of.table('partial').rows):,}"
+    lists = {"unreachable": "tokens that no text produces", "partial": "tokens that are not whole UTF-8"}
+    values |= {lists[table.key]: f"{len(table.rows):,}" for table in of.tables if table.key in lists}
     return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
 
 

@@ -48,6 +48,11 @@ class Finding:
     advice: str
     cost: float = 0.0
 
+    @property
+    def details(self) -> str:
+        """The threshold, the meaning and the advice, as they follow the statement."""
+        return f"Threshold: {self.threshold}. {self.meaning} {self.advice}".rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -137,11 +142,11 @@ class Report:
     provenance: Provenance
 
     def table(self, key: str) -> Table:
-        """The table named `key`; KeyError if there is none."""
+        """The table named `key`; UsageError if there is none."""
         return _by_key(self.tables, key, "table")
 
     def chart(self, key: str) -> Chart:
-        """The chart named `key`; KeyError if there is none."""
+        """The chart named `key`; UsageError if there is none."""
         return _by_key(self.charts, key, "chart")
 
     def svg(self, key: str) -> str:
@@ -166,8 +171,8 @@ class Report:
         """Everything but the charts as one Markdown page, lists cut to `top` rows."""
         verdict = []
         for of in self.findings:
-            rest = f"Threshold: {of.threshold}. {of.meaning} {of.advice}".rstrip()
-            verdict.append(f"- **{escape_markdown(of.statement)}** {_escape_but_code(rest)}")
+            statement = escape_markdown(f"{of.level.capitalize()}: {of.statement}")
+            verdict.append(f"- **{statement}** {_escape_but_code(of.details)}")
         pages = [table.head(top).to_markdown(level=2) for table in [*self.tables, *self.provenance.tables()]]
         if verdict:
             first = [escape_markdown(self.summary)] if self.summary else []
@@ -213,4 +218,4 @@ def _by_key(items: Sequence[Item], key: str, kind: str) -> Item:
     for item in items:
         if item.key == key:
             return item
-    raise KeyError(f"no {kind} {key!r}; there are {', '.join(item.key for item in items)}")
+    raise UsageError(f"no {kind} {key!r}; there are {', '.join(item.key for item in items)}")

@@ -13,29 +13,32 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
 from operator import attrgetter, methodcaller
+from pathlib import Path
 
 from ..counting import WordCounts
-from ..errors import UsageError, plural
+from ..errors import ConversionError, UsageError, plural
+from ..formats.writing import checked_files
 from ..sources.blocks import ReadOptions
+from ..sources.find import can_read_again
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
-from .evaluation_text import Differences, EvaluationText, Interval, Judgement, Judgements
+from .evaluation_text import EvaluationText, Judgement
 from .extending import replace
-from .metrics import USED, measure_usage, ordinary_tokens, ratio, texts_of_tokens, unknown_ids, used_tokens
+from .metrics import measure_usage, ordinary_tokens, ratio, texts_of_tokens, used_tokens
 from .pruning import Changed, can_lose_tokens, lasting_tokens, prune, shrink
-from .references import CODE, JUNK, PROSE, Figures, Samples, references
+from .references import CODE, ENGLISH, JUNK, PROSE, Figures, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
 from .token_lists import joins_words
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
-CLOSE = 0.97  # of the median's bytes per token: nobody feels less than that
 CHEAP, DEAR, MOST_NAMED = 1.5, 3.0, 3  # tokens of a language relative to English; languages named in the sentence
-ALIKE = 0.01  # a smaller difference is not worth a choice
-ALIKE_SIZES = 1.25  # times; vocabularies that differ more in size are not compared by their shares
 MOST_MEASURED = 500_000  # distinct pretokens; to change a vocabulary on more takes longer than a minute
+EVALUATE_MORE = "Evaluate on more text before you act on this."
 CALLS = ("look", "act")  # the levels that call for advice
 GAIN = 0.001  # of the tokens of the text; less is not worth new rows
 
@@ -66,20 +69,23 @@ class Subject:
 
     @property
     def path(self) -> str:
-        """The tokenizer in a command."""
-        return shlex.quote(self.tok.name) if self.tok.source is not None else "TOKENIZER"
+        """The tokenizer in a command, with the split pattern that its file does not have."""
+        if (source := self.tok.source) is None:
+            return "TOKENIZER"
+        return _word(self.tok.name) + (f" --split={shlex.quote(source.split)}" if source.split else "")
 
     @property
     def sources(self) -> str:
-        """The text in a command, with the options that it is read with."""
-        if self.text is None or not self.text.given:
+        """The text in a command, with the options that it is read with. TEXT stands for one that a command cannot read again."""
+        files = [] if self.text is None else [of for of in self.text.sources.values() if isinstance(of, list)]
+        if self.text is None or not self.text.given or not all(map(can_read_again, chain(*files))):
             return "TEXT"
         default = asdict(ReadOptions())
         read = {name: value for name, value in asdict(self.text.read).items() if value != default[name]}
         given: list[tuple[str, str]] = [(name, str(read[name])) for name in ("unit", "separator") if name in read]
         given += [("field", name) for name in self.text.read.fields if "field" in read]
         flags = [f"--{name}={shlex.quote(value)}" for name, value in given]
-        return " ".join([*map(shlex.quote, self.text.given), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
+        return " ".join([*map(_word, self.text.given), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
 
     @property
     def trained_here(self) -> bool:
@@ -103,16 +109,29 @@ class Subject:
             return [f"{command} them. The cost is not shown here, because the text has too many distinct pretokens."]
         return []
 
+    def changed(self, change: Callable[[], Changed]) -> Changed | None:
+        """The result of a change; None where the vocabulary does not take it, or where a command could not save the result."""
+        try:
+            new = change()
+            if new.dropped:
+                checked_files(new.tok.vocabulary, Path("tokenizer"), tokenizer=Tokenizer)
+        except (UsageError, ConversionError):
+            return None
+        return new
+
     def measured(self, change: Callable[[EvaluationText], Changed]) -> Change | None:
         """The result of a change on the text; None where there is no text, or too much of it, or the vocabulary does not take it."""
-        if self.counts is None:
+        if (counts := self.counts) is None or (
+            new := self.changed(partial(change, EvaluationText(counts, normalized=True)))
+        ) is None:
             return None
-        try:
-            new = change(EvaluationText(self.counts, normalized=True))
-        except UsageError:
-            return None
-        before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
+        before, after = (measure_usage(tok, counts).tokens for tok in (self.tok, new.tok))
         return Change(new.dropped, after / max(1, before) - 1)
+
+
+def _word(path: str) -> str:
+    """A path as a word of a command: quoted, and not an option."""
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def percent(share: float | None) -> str:
@@ -179,19 +198,23 @@ def by_cost(findings: Sequence[Finding | None]) -> list[Finding]:
     return sorted((of for of in findings if of is not None), key=lambda of: -of.cost)
 
 
+def densities(figures: Figures) -> dict[str, Standing]:
+    """The bytes per token of English prose and of code, each among those of peers."""
+    found = {
+        domain: standing_of(figures, methodcaller("bytes_per_token", domain), high=True) for domain in (PROSE, CODE)
+    }
+    return {domain: standing for domain, standing in found.items() if standing is not None}
+
+
 def summary(figures: Figures) -> str:
     """Return one sentence: the text that the vocabulary is good for."""
-    good: list[str] = []
-    weak: list[str] = []
-    for domain, name in ((PROSE, "English"), (CODE, "code")):
-        own = figures.bytes_per_token(domain)
-        theirs = [of.bytes_per_token(domain) or 0 for of in figures.peers().values()]
-        if own is not None and theirs:
-            (good if own >= CLOSE * sorted(theirs)[len(theirs) // 2] else weak).append(name)
+    levels = {{PROSE: ENGLISH, CODE: "code"}[domain]: of.level for domain, of in densities(figures).items()}
+    good = [name for name, level in levels.items() if level == "good"]
+    weak = [name for name, level in levels.items() if level in CALLS]
     premiums = sorted(figures.premiums.items(), key=lambda item: -item[1])
     dear = [name for name, times in premiums if times >= DEAR]
     if figures.peers():  # a vocabulary of the bytes alone treats most languages alike, all badly
-        good += [name for name, times in reversed(premiums) if 1 < times <= CHEAP][:MOST_NAMED]
+        good += [name for name, times in reversed(premiums) if name != ENGLISH and times <= CHEAP][:MOST_NAMED]
     lacking = [name for name, tokens in figures.tokens.items() if tokens is None]
     clauses = [] if figures.peers() else ["too far from the sizes of published vocabularies to be graded"]
     clauses += [f"good for {listed(good)}"] if good else []
@@ -209,10 +232,11 @@ def listed(names: Sequence[str], most: int | None = None) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int]) -> list[Finding]:
-    """The findings on one tokenizer. unreachable: the ids of the tokens that no text produces."""
+def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int] | None) -> list[Finding]:
+    """The findings on one tokenizer. unreachable: the ids of the tokens that no text produces; None if they are not known."""
     on_text = [_swallowed(of, judged), _unused(of, judged)] if judged else []
-    return by_cost([*on_text, _languages(of), _density(of), _unreachable(of, unreachable)])
+    never = None if unreachable is None else _unreachable(of, unreachable)
+    return by_cost([*on_text, _languages(of), _density(of), never])
 
 
 def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
@@ -223,10 +247,11 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     standing = standing_of(of.figures, attrgetter("swallowed_share"))
     level: Level = standing.level if standing else "ungraded"
     share = ratio(len(swallowed), judged.size) or 0.0
+    long = judged.usage.tokens >= SHORT * judged.size
     published = [other.swallowed_share or 0.0 for other in references().values()]
     if not (standing and standing.peers) and share > max(published):
         level = "look"  # more than any published one, of whatever size
-    elif share <= min(published) and judged.usage.tokens >= SHORT * judged.size:  # as after `prune --ios` on this text
+    elif share <= min(published) and long:  # as after `prune --ios` on this text
         level = "good"
     vocabulary, advice = of.tok.vocabulary, []
     if level in CALLS and of.trained_here:  # what `train` accepts for such a vocabulary
@@ -234,7 +259,9 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
         how = f"`--superwords boundless --refine {JUNK}`" if superwords else f"`--refine {JUNK}`"
         on = " on text like yours" if vocabulary.removed else ""
         advice = [f"Training with {how}{on} leaves fewer of them. It hardly changes the number of tokens of a text."]
-    if level in CALLS:
+    if level in CALLS and not long:
+        advice.append(EVALUATE_MORE)
+    elif level in CALLS:
         change = of.measured(lambda counts: prune(of.tok, ios=JUNK, counts=counts))
         advice += of.pruning(f" --ios {JUNK} -o pruned", change)
         advice = advice or ["They cannot be removed from this vocabulary; choose another one if rows are scarce."]
@@ -266,7 +293,7 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     if removable and removable.dropped < unused:
         left = f"{unused - removable.dropped:,} of them cannot" if removable.dropped else "none of them can"
         stay = f", and {left} be removed"
-    advice = "Evaluate on more text before you act on this." if times < SHORT else ""
+    advice = EVALUATE_MORE if times < SHORT else ""
     if look:
         commands = of.pruning(" -o smaller", removable)
         if (change := of.measured(lambda counts: replace(of.tok, counts))) and change.tokens <= -GAIN:
@@ -312,10 +339,7 @@ def _languages(of: Subject) -> Finding | None:
 
 
 def _density(of: Subject) -> Finding | None:
-    found = {
-        domain: standing_of(of.figures, methodcaller("bytes_per_token", domain), high=True) for domain in (PROSE, CODE)
-    }
-    standings = {domain: standing for domain, standing in found.items() if standing is not None}
+    standings = densities(of.figures)
     if not standings:
         return None
     domain, worst = max(standings.items(), key=lambda item: item[1].loss)
@@ -332,7 +356,7 @@ def _density(of: Subject) -> Finding | None:
     held = [f"{standing.value:.2f} bytes of {name}{standing}" for name, standing in standings.items()]
     return Finding(
         "density",
-        worst.for_some_uses,
+        "look" if low else worst.level,
         f"A token contains {' and '.join(held)}, on the public sample.",
         worst.criterion("fewer bytes than three quarters of"),
         meaning,
@@ -348,11 +372,13 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     over = spare > UNREACHABLE * len(tokens)
     advice = ""
     loose = set(unreachable) - lasting_tokens(vocabulary) if can_lose_tokens(vocabulary) else set()
-    dropped = prune(of.tok, ids=loose).dropped if over and loose else 0
-    if dropped:
+    pruned = of.changed(lambda: prune(of.tok, ids=loose)) if over and loose else None
+    if pruned and pruned.dropped:
         text = "" if of.text is None else f" {of.sources}"
-        advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` removes {plural(dropped, 'token')}."
-    elif over and loose:
+        advice = (
+            f"`tokenmill prune {of.path}{text} --unreachable -o smaller` removes {plural(pruned.dropped, 'token')}."
+        )
+    elif pruned:
         advice = "They stay, since other tokens are built from them."
     elif over:
         advice = "Reuse their ids, for example for added tokens."
@@ -366,107 +392,4 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
         "No text produces such tokens, so their rows of the embedding table are never trained, but a model may still output them.",
         advice,
         spare / max(1, len(tokens)),
-    )
-
-
-def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:
-    """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
-    swallowed = {name: share for name, of in judged.items() if (share := of.junk_share(JUNK)) is not None}
-    unused = {name: 1 - (USED.of(of) or 0) for name, of in judged.items()}
-    ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
-    sizes = [of.size for of in judged.values()]
-    alike = max(sizes) <= ALIKE_SIZES * min(sizes)
-    return by_cost(
-        [
-            _least("swallowed", swallowed, alike) if swallowed else None,
-            _least("unused", unused, alike),
-            _fewest(judged, differences, alike) if len(judged) > 1 else None,
-            _least("languages", ginis, True) if len(ginis) > 1 else None,
-        ]
-    )
-
-
-def compared_summary(judged: Judgements, figures: Samples) -> str:
-    """Which tokenizer is best at what, in one sentence."""
-    fewest = min(judged, key=lambda name: judged[name].usage.tokens)
-    ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
-    unlike = len(ginis) > 1 and max(ginis.values()) - min(ginis.values()) >= ALIKE
-    fairest = f"; {min(ginis, key=ginis.__getitem__)} treats languages most evenly" if unlike else ""
-    least = [name for name, of in judged.items() if of.usage.tokens == judged[fewest].usage.tokens]
-    return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{fairest}."
-
-
-def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Finding:
-    tokens = {name: of.usage.tokens for name, of in judged.items()}
-    base = next(iter(tokens))
-    best, second = sorted(tokens, key=tokens.__getitem__)[:2]
-    other = second if best == base else base
-    interval = differences.get(second if best == base else best)
-    if interval is not None and best == base:  # the other way round
-        interval = Interval(1 / interval.ratio, 1 / interval.high, 1 / interval.low)
-    saved = 1 - tokens[best] / max(1, tokens[other])
-    statement = f"{best} needs the fewest tokens: {percent(saved)} fewer than {other}"
-    if not saved:
-        statement = f"{best} and {other} need the same number of tokens, the fewest"
-    elif interval is not None:
-        statement += f" (95% interval {percent(1 - interval.high)} to {percent(1 - interval.low)})"
-    meaning = "Fewer tokens mean less compute for the same text."
-    if not alike:
-        meaning += " The vocabularies differ in size, and a larger one should need fewer."
-    unsure = not saved or interval is None or interval.low <= 1 <= interval.high
-    unknown = int(judged[best].usage.by_id[[*unknown_ids(judged[best].tok.vocabulary)]].sum())
-    advice = f"Use {best} for text like this."
-    if unknown:
-        advice = f"{best} uses its unknown token {plural(unknown, 'time')}: it cannot represent all of this text."
-    elif unsure:
-        advice = "Compare on more documents: this text does not tell them apart."
-    return Finding(
-        "density",
-        "look" if unsure or unknown or best != base else "good",
-        statement + ".",
-        "an interval that does not contain 0%, by bootstrap over documents",
-        meaning,
-        advice,
-        saved,
-    )
-
-
-# What is compared by the least of it: a description, and why it matters.
-LEAST = {
-    "swallowed": (
-        "share of tokens that were almost always swallowed by longer ones",
-        "IoS is the share of a token's occurrences that a single merge consumes. Such tokens are intermediate steps to longer ones.",
-    ),
-    "unused": (
-        "share of tokens that never occur in this text",
-        "If the model sees only text like this, their rows are never trained. A larger vocabulary leaves more unused.",
-    ),
-    "languages": (
-        "Gini coefficient over 20 languages of the public sample",
-        "0 means that the same messages need the same number of tokens in every language.",
-    ),
-}
-
-
-def _least(key: str, values: Mapping[str, float], alike: bool) -> Finding:
-    """The tokenizer with the least of something. alike: whether the vocabularies are of about the same size, so that it decides."""
-    what, meaning = LEAST[key]
-    best, worst = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    apart = values[worst] - values[best]
-    shown = "{:.2f}".format if key == "languages" else percent
-    low, high = shown(values[best]), shown(values[worst])
-    statement = f"{best} has the smallest {what}: {low}; {worst} has {high}."
-    if len(values) == 1:
-        statement = f"The {what} is {low} for {best}."
-    elif apart < ALIKE:
-        statement = f"The tokenizers have about the same {what}: {low if low == high else f'{low} to {high}'}."
-    advice = f"If all else is equal, use {best}." if apart >= ALIKE else ""
-    return Finding(
-        key,
-        "look" if apart >= ALIKE and alike else "good",
-        statement,
-        f"a difference of {shown(ALIKE)}",
-        meaning,
-        advice if alike else "The vocabularies differ in size, so this decides nothing.",
-        apart if alike else 0.0,
     )

@@ -37,7 +37,12 @@ def _key(name: str) -> str:
     return re.sub("(?<![0-9])[-_:]|[-_:](?![a-z])", "", name.lower())
 
 
-_PATTERN_OF = {_key(name): name for name in (*PATTERNS, *CHAINS)}
+def pattern_names() -> list[str]:
+    """The names of the split patterns, without those of encodings and models."""
+    return [*PATTERNS, *CHAINS]
+
+
+_PATTERN_OF = {_key(name): name for name in pattern_names()}
 _ENCODING_OF: dict[str, str] = {}
 _MODELS: dict[str, str] = {}  # by their keys
 for _pattern, _encoding, *_models in map(str.split, _TABLE.strip().splitlines()):
@@ -100,7 +105,7 @@ def regular_expressions(patterns: Iterable[str]) -> tuple[str, ...]:
         if name is None and is_plain_word(pattern):
             raise PatternError(
                 f"{pattern!r} is not the name of a split pattern.{nearest(pattern)} "
-                f"The names are {', '.join((*PATTERNS, *CHAINS))}. To split at this very word, write '(?:{pattern})'."
+                f"The names are {', '.join(pattern_names())}. To split at this very word, write '(?:{pattern})'."
             )
         found += [pattern] if name is None else CHAINS.get(name) or [PATTERNS[name]]
     return tuple(found)

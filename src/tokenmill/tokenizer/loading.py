@@ -32,7 +32,7 @@ def load(
     drop_unknown: drop characters that have no token in a tokenizer.json without an unknown token, as tokenizers does, with a
         warning. Without it such text is an error. `tok.count_dropped(text)` counts them.
     download: whether a published encoding, or a tokenizer on the hub, may be downloaded. The hub needs huggingface_hub.
-    `tok.source` is the file, its revision on the hub and its SHA-256.
+    `tok.source` is the file, its revision on the hub, its SHA-256, and `split`.
     """
     if force and split is None:
         raise UsageError("force takes split in place of the pattern of the file: name it with ", OptionName("split"))
@@ -44,7 +44,7 @@ def load(
     for pattern in vocabulary.split_patterns:
         if not is_named(pattern):
             tables_of(pattern)  # a pattern that cannot run is an error of the file
-    return Tokenizer(vocabulary, name=printable(path), source=found.origin())
+    return Tokenizer(vocabulary, name=printable(path), source=found.origin()._replace(split=split))
 
 
 @suggests_options

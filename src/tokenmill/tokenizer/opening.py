@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from ..errors import UsageError
 from ..options import Option, Options
+from ..split.names import pattern_names
 from .loading import load
 from .tokenizer import Tokenizer
 
@@ -20,7 +21,9 @@ TokenizerOption = Annotated[
 class Opening(Options):
     """The options for opening a tokenizer."""
 
-    split: Annotated[str | None, Option("The split pattern, for a tokenizer file that does not have it.")] = None
+    # fmt: off
+    split: Annotated[str | None, Option("The split pattern, for a tokenizer file that does not have it.", known=pattern_names)] = None
+    # fmt: on
     download: Annotated[bool, Option("Allow downloads of published encodings and from the hub.", "--download")] = False
 
     def load(self, tokenizer: str | Tokenizer) -> Tokenizer:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ..counting.options import TRAINING, MinCount, SpecialTokens
+from ..counting.options import TRAINING, MinCount, SpecialTokens, known_splits
 from ..counting.weights import Weight, exact_number
 from ..errors import OptionName, UsageError
 from ..jobs.work import Threads
@@ -72,7 +72,7 @@ class Options(MergeOptions):
     special_tokens_as_text: Annotated[bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)] = False
     superwords: Annotated[Literal["superbpe", "boundless"] | None, Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS)] = None
     stage1_size: Annotated[int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)] = None
-    stage2_split: Annotated[str | None, Option("Split pattern of stage 2. [default: SuperBPE's]", only=SUPERBPE, section=SUPERWORDS)] = None
+    stage2_split: Annotated[str | None, Option("Split pattern of stage 2. [default: SuperBPE's]", only=SUPERBPE, section=SUPERWORDS, known=known_splits)] = None
     max_words: Annotated[int | None, Option("Maximum words in a token; 0: no limit. [default: 4]", min=0, max=MOST_WORDS, only=SUPERBPE, section=SUPERWORDS)] = None
     colon_veto: Annotated[bool | None, Option("Make no token with a colon and a space after it. [default: yes]", only=SUPERBPE, section=SUPERWORDS)] = None
     # fmt: on

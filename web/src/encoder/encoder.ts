@@ -43,6 +43,7 @@ export class Encoder {
   private readonly pairs: PairRanks | null; // null in event order
   private merge: Merge;
   private superwords: Superwords | null;
+  private readonly rows: number[] | null;
   private merges: number; // how many merges or events are used
   private firstMerge: Int32Array | null = null; // of each id: the first merge that makes it
   private readonly added: AddedTokens;
@@ -62,6 +63,7 @@ export class Encoder {
 
   constructor(pack: Pack, splitter: Splitter) {
     this.pack = pack;
+    this.rows = rowsOf(pack);
     this.splitter = splitter;
     const { header, tokens } = pack;
     this.added = new AddedTokens(header.added_tokens, header.normalizers);
@@ -75,18 +77,19 @@ export class Encoder {
       this.byteParts[byte] = id >= 0 ? id : ranks ? tokens.add(one, 0, 1, hashBytes(one, 0, 1), false) : header.size;
     }
     this.pairs = pairsOf(pack);
-    this.merges = mergeCount(pack);
+    this.merges = pack.header.order === "ranks" ? mergeCount(pack) : pack.events;
     this.merge = mergeOf(pack, this.pairs, this.merges);
     this.superwords = superwordsOf(pack);
   }
 
-  /** Use the first `merges` merges or events only, as if training had stopped there. */
-  stopAfter(merges: number): void {
+  /** Use the first `number` of the `mergeCount` merges or events only, as if training had stopped there. */
+  stopAfter(number: number): void {
+    const { pack, rows } = this;
+    const merges = rows === null ? number : (rows[number] ?? pack.events);
     if (merges === this.merges) return;
-    const { pack } = this;
     this.merges = merges;
     this.merge = mergeOf(pack, this.pairs, merges);
-    this.superwords = merges === mergeCount(pack) ? superwordsOf(pack) : null;
+    this.superwords = number === mergeCount(pack) ? superwordsOf(pack) : null;
     this.cache.clear();
     this.hasOld = false;
   }
@@ -312,9 +315,27 @@ export class Encoder {
   }
 }
 
-/** The number of merges or events of a vocabulary, superwords of whole pretokens left out. In rank order, each id after the bytes is one. */
-export function mergeCount({ header, events }: Pack): number {
-  return header.order === "ranks" ? Math.max(0, header.size - FIRST_MERGE) : events;
+/**
+ * The number of merges or events of a vocabulary, superwords of whole pretokens left out. In rank order, each id after the bytes
+ * is one. In a list of merges, all pairs that make the same token count as one.
+ */
+export function mergeCount(pack: Pack): number {
+  return (
+    rowsOf(pack)?.length ?? (pack.header.order === "ranks" ? Math.max(0, pack.header.size - FIRST_MERGE) : pack.events)
+  );
+}
+
+/** For each token that a list of merges makes, the first row that makes it; null without such a list. */
+function rowsOf({ header, made, events }: Pack): number[] | null {
+  if (header.order === "ranks" || header.order === "events") return null;
+  const seen = new Uint8Array(header.size);
+  const rows: number[] = [];
+  for (let row = 0; row < events; row++) {
+    if (seen[made[row]!]) continue;
+    seen[made[row]!] = 1;
+    rows.push(row);
+  }
+  return rows;
 }
 
 function pairsOf({ header, tokens, left, right, made }: Pack): PairRanks | null {

@@ -4,8 +4,8 @@ export interface Place {
   view: string;
   /** The chosen tokenizer; empty for the first. */
   tokenizer: string;
-  /** The beginning of the chosen tokenizer's fingerprint; empty if it is not known. */
-  fingerprint: string;
+  /** The beginnings of the fingerprints of the chosen and the compared tokenizers, those that are known. */
+  fingerprints: Map<string, string>;
   /** The compared tokenizers. */
   tokenizers: string[];
   /** How many merges are used; null for all. */
@@ -25,8 +25,10 @@ export async function toFragment(place: Place): Promise<string> {
   const parts = new URLSearchParams();
   parts.set("view", place.view);
   if (place.tokenizer !== "") parts.set("tokenizer", place.tokenizer);
-  if (place.fingerprint !== "") parts.set("fingerprint", place.fingerprint);
+  const digits = (name: string) => place.fingerprints.get(name) ?? "";
+  if (digits(place.tokenizer) !== "") parts.set("fingerprint", digits(place.tokenizer));
   if (place.tokenizers.length > 0) parts.set("with", place.tokenizers.join(","));
+  if (place.tokenizers.some(digits)) parts.set("fingerprints", place.tokenizers.map(digits).join(","));
   if (place.merges !== null) parts.set("merges", String(place.merges));
   if (place.text !== null) parts.set("text", await packed(place.text));
   if (place.words !== null) parts.set("words", place.words);
@@ -40,12 +42,17 @@ export async function fromFragment(fragment: string): Promise<Place> {
   const text = code === "" ? null : await unpacked(code);
   const controls: Record<string, string> = {};
   for (const [name, value] of parts) if (name.startsWith("set.")) controls[name.slice(4)] = value;
+  const tokenizer = parts.get("tokenizer") ?? "";
+  const tokenizers = (parts.get("with") ?? "").split(",").filter((name) => name !== "");
+  const digits = (parts.get("fingerprints") ?? "").split(",");
+  const known = [[tokenizer, parts.get("fingerprint")], ...tokenizers.map((name, i) => [name, digits[i]])];
+  const fingerprints = new Map(known.filter((pair): pair is [string, string] => Boolean(pair[0] && pair[1])));
   return {
     view: parts.get("view") ?? "",
-    tokenizer: parts.get("tokenizer") ?? "",
-    fingerprint: parts.get("fingerprint") ?? "",
+    tokenizer,
+    fingerprints,
     controls,
-    tokenizers: (parts.get("with") ?? "").split(",").filter((name) => name !== ""),
+    tokenizers,
     merges: parts.has("merges") ? Math.max(0, Number(parts.get("merges")) || 0) : null,
     text,
     damaged: code !== "" && text === null,

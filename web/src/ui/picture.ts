@@ -126,8 +126,11 @@ export function toHtml(root: HTMLElement): string {
   return `<pre style="${escaped(style)}">${tokens.join("")}</pre>`;
 }
 
+const NOT_XML = /[^\P{Cc}\t\n\r]|[\p{Cs}\ufffe\uffff]/gu; // characters that no XML file may contain, and other controls
+const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
 function escaped(text: string): string {
-  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
+  return text.replace(NOT_XML, "\ufffd").replace(/[&<>"]/g, (sign) => ENTITIES[sign]!);
 }
 
 /** Copy a picture as PNG, or save it where the browser copies no pictures. */

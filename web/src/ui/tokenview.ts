@@ -15,8 +15,8 @@ const COLOURS = 5;
 const MOST_PRINTED = 20_000; // tokens
 const LONG = 32; // characters; a longer token may span lines
 
-/** The class and the text of a token's element. */
-type Look = [kind: string, text: string];
+/** The class and the text of a token's element; of bytes shown as digits also the characters that they begin. */
+type Look = [kind: string, text: string, characters?: string];
 
 interface Block {
   element: HTMLElement;
@@ -395,7 +395,8 @@ function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewO
     if (encoded.flags[token]! & PRETOKEN_START) kind += " first";
     if (whole && !options.asIds && !options.visible && isUnseen(text)) kind += " unseen";
     if (options.asIds) looks.push([`${kind} id`, String(id) + (text.endsWith("\n") && whole ? "\n" : "")]);
-    else looks.push([kind, whole && options.visible ? visible(text) : text]);
+    else if (whole) looks.push([kind, options.visible ? visible(text) : text]);
+    else looks.push([kind, text, textOf(encoded, token, token + 1)]);
   }
   return looks;
 }
@@ -407,7 +408,7 @@ function heat(size: number): number {
 
 /** Change an element whose children look like `before` to show `looks`; only differing children in the middle are rebuilt. */
 function showLooks(element: Element, before: Look[], looks: Look[]): void {
-  const alike = (a: Look, b: Look) => a[0] === b[0] && a[1] === b[1];
+  const alike = (a: Look, b: Look) => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
   const most = Math.min(before.length, looks.length);
   let same = 0;
   while (same < most && alike(before[same]!, looks[same]!)) same++;
@@ -419,19 +420,20 @@ function showLooks(element: Element, before: Look[], looks: Look[]): void {
     next = gone.nextElementSibling;
     gone.remove();
   }
-  for (const [kind, text] of looks.slice(same, looks.length - tail)) {
+  for (const [kind, text, characters] of looks.slice(same, looks.length - tail)) {
     const span = document.createElement("span");
     span.setAttribute("role", "option");
     span.className = kind;
     if (kind.includes(" super")) span.append(...wordsOf(text).map((word) => h("span", { class: "word" }, word)));
     else span.textContent = text;
     if (kind.includes(" unseen")) span.dataset.sign = visible(text); // the style sheet shows it
+    if (characters !== undefined) span.dataset.characters = characters;
     nameBlank(span);
     element.insertBefore(span, next);
   }
 }
 
-/** Copy selected tokens without the direction marks between them. */
+/** Copy selected tokens without the direction marks between them, and with the characters of bytes. */
 function copyTokens(event: ClipboardEvent): void {
   const selection = getSelection();
   if (selection === null || selection.rangeCount === 0) return;
@@ -439,6 +441,8 @@ function copyTokens(event: ClipboardEvent): void {
   if (selected.querySelector(".t") === null) return; // within one token
   for (const parent of [selected, ...selected.querySelectorAll(".block")])
     for (const child of Array.from(parent.childNodes)) if (child instanceof Text) child.remove();
+  for (const part of selected.querySelectorAll<HTMLElement>("[data-characters]"))
+    part.textContent = part.dataset.characters!;
   event.clipboardData?.setData("text/plain", selected.textContent ?? "");
   event.preventDefault();
 }

@@ -1,0 +1,196 @@
+"""The verdict on several tokenizers: which is best at what, and how sure that is.
+
+That follows from a bootstrap (Efron 1979): documents are drawn from a sample with replacement, again and again, and a figure's
+spread over the draws says how much it depends on which documents happened to be in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import plural
+from .evaluation_text import PART, Judgements
+from .metrics import USED, unknown_ids
+from .references import JUNK, Samples
+from .reporting import Finding
+from .tables import Cell, Column, Table
+from .verdict import by_cost, listed, percent
+
+ALIKE = 0.01  # a smaller difference is not worth a choice
+ALIKE_SIZES = 1.25  # times; vocabularies that differ more in size are not compared by their shares
+FEWEST = 20  # units; fewer say nothing about their spread
+DRAWS = 1000
+
+
+class Interval(NamedTuple):
+    """A ratio, and the limits between which 95% of the draws lie."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
+
+
+def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
+    """sum(above) / sum(below) of the units, with its 95% interval; None for fewer than FEWEST units.
+
+    The draws come from a fixed seed, so that the same text gives the same interval.
+
+    >>> bootstrap(np.arange(1, 101), np.arange(1, 101))
+    Interval(ratio=1.0, low=1.0, high=1.0)
+    """
+    n = len(above)
+    if n < FEWEST or not below.sum():
+        return None
+    drawn = np.random.default_rng(0).integers(0, n, (DRAWS, n))
+    ratios = above[drawn].sum(1) / np.maximum(1, below[drawn].sum(1))
+    low, high = np.quantile(ratios, (0.025, 0.975)).tolist()
+    return Interval(float(above.sum() / below.sum()), low, high)
+
+
+def differences_table(base: str, differences: Differences, documents: int) -> Table:
+    """Tokens relative to the first tokenizer, `base`, with their intervals. documents: how many were drawn from."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, of in differences.items():
+        if of is None:
+            rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
+        else:
+            unsure = of.low <= 1 <= of.high
+            words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
+            rows.append((name, of.ratio, of.low, of.high, documents, words))
+    columns = (
+        Column("tokenizer"),
+        Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
+        Column("from", "share", "the lower end of the 95% interval"),
+        Column("to", "share", "the upper end of the 95% interval"),
+        Column("documents", "count", "documents sampled, or parts of long ones"),
+        Column("result"),
+    )
+    note = (
+        f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
+        f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
+    )
+    return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
+
+
+def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:
+    """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
+    swallowed = {name: share for name, of in judged.items() if (share := of.junk_share(JUNK)) is not None}
+    unused = {name: 1 - (USED.of(of) or 0) for name, of in judged.items()}
+    ginis = _ginis(figures)
+    sizes = [of.size for of in judged.values()]
+    alike = max(sizes) <= ALIKE_SIZES * min(sizes)
+    return by_cost(
+        [
+            _least("swallowed", swallowed, alike) if swallowed else None,
+            _least("unused", unused, alike),
+            _fewest(judged, differences, alike) if len(judged) > 1 else None,
+            _least("languages", ginis, True) if ginis else None,
+        ]
+    )
+
+
+def compared_summary(judged: Judgements, figures: Samples) -> str:
+    """Which tokenizer is best at what, in one sentence."""
+    fewest = min(judged, key=lambda name: judged[name].usage.tokens)
+    fair = _near_least(ginis) if (ginis := _ginis(figures)) else []
+    unlike = len(fair) < len(ginis)
+    fairest = f"; {listed(fair)} {'treat' if fair[1:] else 'treats'} languages most evenly" if unlike else ""
+    least = [name for name, of in judged.items() if of.usage.tokens == judged[fewest].usage.tokens]
+    return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{fairest}."
+
+
+def _ginis(figures: Samples) -> dict[str, float]:
+    """The Gini coefficients, where they decide. They do not if the smallest is that of a tokenizer that is worse in all languages."""
+    ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
+    fairest, *others = sorted(ginis, key=ginis.__getitem__) or [""]
+    own = figures[fairest].languages if others else {}
+    worse = (all(own[language] >= n for language, n in figures[other].languages.items()) for other in others)
+    return {} if not others or any(worse) else ginis
+
+
+def _near_least(values: Mapping[str, float]) -> list[str]:
+    """The names of the least value, and of those that hardly differ from it."""
+    return [name for name, value in values.items() if value - min(values.values()) < ALIKE]
+
+
+def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Finding:
+    tokens = {name: of.usage.tokens for name, of in judged.items()}
+    base = next(iter(tokens))
+    best, second = sorted(tokens, key=tokens.__getitem__)[:2]
+    other = second if best == base else base
+    interval = differences.get(second if best == base else best)
+    if interval is not None and best == base:  # the other way round
+        interval = Interval(1 / interval.ratio, 1 / interval.high, 1 / interval.low)
+    saved = 1 - tokens[best] / max(1, tokens[other])
+    statement = f"{best} needs the fewest tokens: {percent(saved)} fewer than {other}"
+    if not saved:
+        statement = f"{best} and {other} need the same number of tokens, the fewest"
+    elif interval is not None:
+        statement += f" (95% interval {percent(1 - interval.high)} to {percent(1 - interval.low)})"
+    meaning = "Fewer tokens mean less compute for the same text."
+    if not alike:
+        meaning += " The vocabularies differ in size, and a larger one should need fewer."
+    unsure = not saved or interval is None or interval.low <= 1 <= interval.high
+    unknown = int(judged[best].usage.by_id[[*unknown_ids(judged[best].tok.vocabulary)]].sum())
+    advice = f"Use {best} for text like this."
+    if unknown:
+        advice = f"{best} uses its unknown token {plural(unknown, 'time')}: it cannot represent all of this text."
+    elif unsure:
+        advice = "Compare on more documents: this text does not tell them apart."
+    return Finding(
+        "density",
+        "look" if unsure or unknown or best != base else "good",
+        statement + ".",
+        "an interval that does not contain 0%, by bootstrap over documents",
+        meaning,
+        advice,
+        saved,
+    )
+
+
+# What is compared by the least of it: a description, and why it matters.
+LEAST = {
+    "swallowed": (
+        "share of tokens that were almost always swallowed by longer ones",
+        "IoS is the share of a token's occurrences that a single merge consumes. Such tokens are intermediate steps to longer ones.",
+    ),
+    "unused": (
+        "share of tokens that never occur in this text",
+        "If the model sees only text like this, their rows are never trained. A larger vocabulary leaves more unused.",
+    ),
+    "languages": (
+        "Gini coefficient over 20 languages of the public sample",
+        "0 means that the same messages need the same number of tokens in every language.",
+    ),
+}
+
+
+def _least(key: str, values: Mapping[str, float], alike: bool) -> Finding:
+    """The tokenizer with the least of something. alike: whether the vocabularies are of about the same size, so that it decides."""
+    what, meaning = LEAST[key]
+    best, worst = _near_least(values), max(values, key=values.__getitem__)
+    apart = values[worst] - min(values.values())
+    shown = "{:.2f}".format if key == "languages" else percent
+    low, high = (shown(limit(values[name] for name in best)) for limit in (min, max))
+    least = low if low == high else f"{low} to {high}"
+    statement = f"{listed(best)} {'have' if best[1:] else 'has'} the smallest {what}: {least}; {worst} has {shown(values[worst])}."
+    if len(values) == 1:
+        statement = f"The {what} is {low} for {worst}."
+    elif apart < ALIKE:
+        statement = f"The tokenizers have about the same {what}: {least}."
+    advice = f"If all else is equal, use {' or '.join(best)}." if apart >= ALIKE else ""
+    return Finding(
+        key,
+        "look" if apart >= ALIKE and alike else "good",
+        statement,
+        f"a difference of {shown(ALIKE)}",
+        meaning,
+        advice if alike else "The vocabularies differ in size, so this decides nothing.",
+        apart if alike else 0.0,
+    )
