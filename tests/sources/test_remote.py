@@ -243,8 +243,10 @@ def test_an_archive_of_the_same_size_that_replaced_another_is_another_source(tmp
     assert hash_of("one") == hash_of("one") != hash_of("two")
 
 
-@pytest.mark.parametrize("fault", ["503", "drop", "short"])
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.txt", "a.parquet"])
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [("503", "a.jsonl"), ("drop", "a.jsonl.gz"), ("drop", "a.txt"), ("503", "a.parquet"), ("short", "a.parquet")],
+)
 @pytest.mark.parametrize("skip_damaged", [False, True])
 def test_a_request_that_fails_for_good_is_never_left_out(server, tmp_path, fault, name, skip_damaged):
     """A server that stays away is not damage: half of a file would be missing without a word."""

@@ -65,6 +65,12 @@ def test_only_ids_of_two_and_four_bytes(tmp_path, dtype):
         tokenmill.load_tokens(tmp_path / "t.bin", dtype=dtype)
 
 
+@pytest.mark.parametrize("dtype", ["uint16", np.uint16, np.dtype("uint16")])
+def test_types_of_ids_as_numpy_names_them(tmp_path, dtype):
+    (tmp_path / "t.bin").write_bytes(bytes(64))
+    assert tokenmill.load_tokens(tmp_path / "t.bin", dtype=dtype).ids.dtype == np.uint16
+
+
 def test_decode_refuses_other_types_too(tok, tmp_path):
     tok.save(tmp_path / "tok")
     (tmp_path / "t.bin").write_bytes(os.urandom(64))

@@ -186,14 +186,18 @@ class TokenFile:
 
 @suggests_options
 def load_tokens(
-    path: str | os.PathLike[str], *, tok: Tokenizer | None = None, any_tokenizer: bool = False, dtype: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    tok: Tokenizer | None = None,
+    any_tokenizer: bool = False,
+    dtype: str | type | np.dtype | None = None,
 ) -> TokenFile:
     """Open a token file in any format that tokenmill writes, including files from other programs.
 
     tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata contains another hash, or
         if there is no metadata.
     any_tokenizer: skip that check.
-    dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32". A UsageError if the
+    dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32", or NumPy's. A UsageError if the
         file records another.
     """
     file = Path(path)
@@ -203,11 +207,12 @@ def load_tokens(
         raise FormatError(f"{file}: is a folder. Give a token file in it.")
     if not file.is_file():
         raise FormatError(f"{file}: no such file")
-    if dtype is not None and str(dtype) not in ("uint16", "uint32"):
+    id_type = None if dtype is None else dtype.__name__ if isinstance(dtype, type) else str(dtype)
+    if id_type not in (None, "uint16", "uint32"):
         raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32"')
     beside = metadata_path(file)
     metadata = Metadata.load(beside) if beside.exists() else None
-    tokens = TokenFile(file, metadata, dtype)
+    tokens = TokenFile(file, metadata, id_type)
     if tok is not None and not any_tokenizer:
         check_tokenizer(file, metadata, tok)
     tokens._contents  # noqa: B018  opened now, so that a damaged file is an error here

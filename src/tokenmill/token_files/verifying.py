@@ -44,7 +44,7 @@ def verify(
     *,
     tok: Tokenizer | None = None,
     sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    dtype: str | None = None,
+    dtype: str | type | np.dtype | None = None,
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
 ) -> Verified:
