@@ -153,13 +153,18 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
         for item in named:
             if item.absent:
                 continue
-            text = item["content"].expect(str) if isinstance(item.value, dict) else item.expect(str)
+            text = token_text(item)
             if text in vocab or text in ids:
                 ids.setdefault(text, vocab.get(text, -1))
                 flags.setdefault(text, {})["special"] = True
     tokens = [AddedToken(text, id, **({"special": False} | flags.get(text, {}))) for text, id in ids.items()]
     kind = config.get("tokenizer_class", str, "").removesuffix("Fast")
     return tokens, "gpt2" if kind in _GPT2_CLASSES else None, config.get("add_prefix_space", bool, False)
+
+
+def token_text(item: Json) -> str:
+    """The text of a token that is written as a string, or with its flags as an object."""
+    return (item["content"] if isinstance(item.value, dict) else item).expect(str)
 
 
 def json_at(path: Path) -> Json:
