@@ -437,3 +437,15 @@ def test_roles_of_special_tokens_map_are_kept(tmp_path):
         config.write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **members}))
         theirs, ours = both(tmp_path)
         assert ours.special_tokens_map == theirs.special_tokens_map
+
+
+def test_a_role_in_the_files_makes_a_token_special(tmp_path):
+    tok = small()
+    added = tuple(token._replace(special=token.content != "</s>", lstrip=True) for token in tok.vocabulary.added_tokens)
+    Tokenizer(tok.vocabulary.replace(added_tokens=added)).save(tmp_path)
+    change(tmp_path / "tokenizer_config.json", eos_token="</s>")
+    theirs, ours = both(tmp_path)
+    for tokenizer in (theirs, ours, type(ours).from_pretrained(tmp_path)):
+        ids = tokenizer("low </s>er").input_ids
+        assert ids == [260, 257, 261, 258, 261] and tokenizer.decode(ids, skip_special_tokens=True) == "lower"
+    assert tokenmill.load(tmp_path).decode([257, 261], skip_special_tokens=True) == "low</s>"

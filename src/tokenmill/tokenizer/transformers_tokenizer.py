@@ -95,6 +95,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         self.core = core[0]
         vocabulary = self.vocabulary
         config = {key: value for key, value in vocabulary.config.items() if not key.endswith("_token")}
+        given = settings.keys()
         settings = {**config, **roles_of(vocabulary), **settings}
         if not {"extra_special_tokens", "additional_special_tokens", "name_or_path"} & settings.keys():
             named = [str(settings.get(role)) for role in self.SPECIAL_TOKENS_ATTRIBUTES]
@@ -107,11 +108,13 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         PreTrainedTokenizerBase.__init__(self, **{"backend": "tokenizers", **settings})
         self.add_prefix_space = settings.get("add_prefix_space", False)
         self._should_update_post_processor = "add_bos_token" in settings or "add_eos_token" in settings
-        roles = [token for token in self._special_tokens_map.values() if token is not None]
+        roles = {role: token for role, token in self._special_tokens_map.items() if token is not None}
         self._add_tokens([token for _, token in sorted(added.items())])
-        known = {token.content for token in self.vocabulary.added_tokens}
-        new = [token for token in (*roles, *self._extra_special_tokens) if str(token) not in known]
-        self._add_tokens(new, special_tokens=True)
+        known = {token.content: token for token in self.vocabulary.added_tokens}
+        new = [token for token in (*roles.values(), *self._extra_special_tokens) if str(token) not in known]
+        # As in transformers, a role in the files makes a token special.
+        of_files = [str(token) for role, token in roles.items() if added or role not in given]
+        self._add_tokens([*(_rust_token(known[text]) for text in of_files if text in known), *new], special_tokens=True)
         if self._should_update_post_processor:
             self.update_post_processor()
 
