@@ -9,7 +9,7 @@ model, added_tokens.json, special_tokens_map.json and tokenizer_config.json say 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -55,6 +55,12 @@ def roles_of(vocabulary: Vocabulary) -> dict[str, str]:
         return configured
     by_name = {role: [text for text in texts if text in special] for role, texts in TOKEN_ROLES.items()}
     return {role: texts[0] for role, texts in by_name.items() if texts}
+
+
+def with_roles(vocabulary: Vocabulary, texts: Mapping[str, str | None]) -> Vocabulary:
+    """The vocabulary with the roles that a file gives to special tokens; other tokens have theirs by their names."""
+    given = {role: text for role, text in texts.items() if text in vocabulary.special_tokens}
+    return vocabulary.replace(config={**vocabulary.config, **roles_of(vocabulary), **given}) if given else vocabulary
 
 
 def looks_like_merges(data: bytes, name: str = "") -> bool:
