@@ -449,3 +449,15 @@ def test_a_role_in_the_files_makes_a_token_special(tmp_path):
         ids = tokenizer("low </s>er").input_ids
         assert ids == [260, 257, 261, 258, 261] and tokenizer.decode(ids, skip_special_tokens=True) == "lower"
     assert tokenmill.load(tmp_path).decode([257, 261], skip_special_tokens=True) == "low</s>"
+
+
+def test_chat_templates_in_files_of_their_own_are_kept(tmp_path):
+    templates = {"default": CHAT, "rag": "{{ messages[0].content }}!"}
+    small().as_transformers(chat_template=templates).save_pretrained(tmp_path / "a")
+    tokenmill.load(tmp_path / "a").save(tmp_path / "b")
+    small().as_transformers(chat_template={"rag": templates["rag"]}).save_pretrained(tmp_path / "c")
+    messages = [{"role": "user", "content": "low"}]
+    for folder in "abc":
+        theirs, ours = both(tmp_path / folder)
+        assert ours.chat_template == theirs.chat_template
+        assert ours.apply_chat_template(messages, chat_template="rag", tokenize=False) == "low!"

@@ -187,7 +187,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    """Return the settings of transformers in the folder, with the chat template if that is a file of its own."""
+    """Return the settings of transformers in the folder, with the chat templates in files of their own."""
     config = json_at(folder / "tokenizer_config.json")
     kept = {name: config.get(name, kind, None) for name, kind in _SETTINGS.items()}
     kept |= {name: _side(config[name]) for name in ("padding_side", "truncation_side")}
@@ -206,8 +206,14 @@ def _read_config(folder: Path) -> dict[str, Any]:
         kept["chat_template"] = templates.expect(str)
     if (longest := config["model_max_length"]).value is not None:
         kept["model_max_length"] = longest.value if isinstance(longest.value, float) else longest.expect(int)
-    if (template := read_beside(folder / "chat_template.jinja")) is not None:
-        kept["chat_template"] = decode_utf8(template, str(folder / "chat_template.jinja"))
+    files = {"default": folder / "chat_template.jinja"}
+    files |= {path.stem: path for path in sorted((folder / "additional_chat_templates").glob("*.jinja"))}
+    own = [
+        (name, decode_utf8(data, str(path))) for name, path in files.items() if (data := read_beside(path)) is not None
+    ]
+    if own:
+        several = [{"name": name, "template": text} for name, text in own]
+        kept["chat_template"] = own[0][1] if [name for name, _ in own] == ["default"] else several
     return {name: value for name, value in kept.items() if value is not None}
 
 
