@@ -461,3 +461,21 @@ def test_chat_templates_in_files_of_their_own_are_kept(tmp_path):
         theirs, ours = both(tmp_path / folder)
         assert ours.chat_template == theirs.chat_template
         assert ours.apply_chat_template(messages, chat_template="rag", tokenize=False) == "low!"
+
+
+def test_padding_belongs_to_no_text(tmp_path):
+    small(Template()).save(tmp_path)
+    theirs, ours = both(tmp_path)
+    for texts in ((["low", "low lower"],), (["low", "low lower"], ["er", "low"])):
+        results = [tokenizer(*texts, padding=True, return_token_type_ids=True) for tokenizer in (theirs, ours)]
+        assert results[0].data == results[1].data
+        for row in (0, 1):
+            assert results[1].sequence_ids(row) == results[0].sequence_ids(row)
+            assert results[1].word_ids(row) == results[0].word_ids(row)
+
+
+def test_copies_of_a_result_answer_questions_about_tokens(pair):
+    for copied in (copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))):
+        expected, result = (copied(tokenizer(["low lower", "🦜"], padding=True)) for tokenizer in pair)
+        assert result.data == expected.data and result.tokens() == expected.tokens()
+        assert result.word_ids(1) == expected.word_ids(1)

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 from tokenizers import AddedToken as RustAddedToken
+from tokenizers.processors import ByteLevel
 from transformers import BatchEncoding, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils import PaddingStrategy, TensorType
@@ -142,7 +143,11 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     @lazy
     def rust(self) -> Any:
         """The object of tokenizers. ConversionError if none gives the same ids."""
-        return to_hf(self.vocabulary)
+        rust = to_hf(self.vocabulary)
+        rust.post_processor = rust.post_processor or ByteLevel(
+            trim_offsets=False
+        )  # which marks the text, but no padding
+        return rust
 
     @lazy
     def spaces(self) -> np.ndarray:
