@@ -284,6 +284,7 @@ def test_tokenizers_that_no_other_engine_has_work_too(tmp_path):
     assert tokenmill.load(tmp_path) == tok
     with pytest.raises(tokenmill.errors.ConversionError, match=r"(?i)event|picky"):
         ours("low").word_ids()
+    assert copy.deepcopy(ours("low")).data == ours("low").data
 
 
 def mask_of(ours, messages, **options):

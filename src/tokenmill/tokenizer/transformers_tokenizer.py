@@ -13,6 +13,7 @@ import inspect
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shutil import copyfile
 from types import SimpleNamespace
@@ -25,7 +26,7 @@ from transformers import BatchEncoding, PreTrainedTokenizerBase, PreTrainedToken
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils import PaddingStrategy, TensorType
 
-from ..errors import FAILURES, TokenmillError, UnknownTokenError, UsageError, refuse_wrong_types
+from ..errors import FAILURES, ConversionError, TokenmillError, UnknownTokenError, UsageError, refuse_wrong_types
 from ..formats import read, to_hf, write
 from ..formats.huggingface import parse_tokenizer_json
 from ..formats.merges_txt import roles_of
@@ -435,7 +436,10 @@ class LazyEncoding(BatchEncoding):
         return self._encode().encodings
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"data": self.data, "encodings": vars(self).get("_encodings")}
+        state: dict[str, Any] = {"data": self.data, "encodings": None}
+        with suppress(ConversionError):
+            state["encodings"] = self._encodings
+        return state
 
 
 def _rust_token(token: AddedToken) -> Any:
