@@ -480,3 +480,18 @@ def test_copies_of_a_result_answer_questions_about_tokens(pair):
         expected, result = (copied(tokenizer(["low lower", "🦜"], padding=True)) for tokenizer in pair)
         assert result.data == expected.data and result.tokens() == expected.tokens()
         assert result.word_ids(1) == expected.word_ids(1)
+
+
+def test_a_role_that_no_token_has_yet_is_added(tmp_path):
+    small().save(tmp_path / "a")
+    roles = {"pad_token": "<new>", "mask_token": " low", "eos_token": "</s>"}
+    (tmp_path / "a" / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **roles})
+    )
+    tokenmill.load(tmp_path / "a").save(tmp_path / "b")
+    for folder in "ab":
+        theirs, ours = both(tmp_path / folder)
+        assert ours.special_tokens_map == theirs.special_tokens_map
+        assert (ours.pad_token_id, len(ours)) == (theirs.pad_token_id, len(theirs))
+        texts = ["low<new>", "low low low"]
+        assert dict(ours(texts, padding=True)) == dict(theirs(texts, padding=True))

@@ -177,9 +177,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
     }
     if vocabulary.unknown is not None:
         config["unk_token"] = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
-    config |= {name: value for name, value in vocabulary.config.items() if name not in TOKEN_ROLES} | roles_of(
-        vocabulary
-    )
+    config |= {**vocabulary.config, **roles_of(vocabulary)}
     others = [text for text in vocabulary.special_tokens if text not in [config.get(role) for role in TOKEN_ROLES]]
     if others:
         config["additional_special_tokens"] = others

@@ -49,10 +49,9 @@ TOKEN_ROLES = {
 
 def roles_of(vocabulary: Vocabulary) -> dict[str, str]:
     """The special tokens by role: as tokenizer_config.json says; without it, by their names."""
-    added, special = {token.content for token in vocabulary.added_tokens}, vocabulary.special_tokens
-    configured = {role: text for role, text in vocabulary.config.items() if role in TOKEN_ROLES and text in added}
-    if configured:
+    if configured := {role: text for role, text in vocabulary.config.items() if role in TOKEN_ROLES}:
         return configured
+    special = vocabulary.special_tokens
     by_name = {role: [text for text in texts if text in special] for role, texts in TOKEN_ROLES.items()}
     return {role: texts[0] for role, texts in by_name.items() if texts}
 

@@ -96,9 +96,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             core = (core_of(vocabulary),)
         self.core = core[0]
         vocabulary = self.vocabulary
-        config = {key: value for key, value in vocabulary.config.items() if not key.endswith("_token")}
         given = settings.keys()
-        settings = {**config, **roles_of(vocabulary), **settings}
+        settings = {**vocabulary.config, **roles_of(vocabulary), **settings}
         if not {"extra_special_tokens", "additional_special_tokens", "name_or_path"} & settings.keys():
             named = [str(settings.get(role)) for role in self.SPECIAL_TOKENS_ATTRIBUTES]
             settings["extra_special_tokens"] = [text for text in vocabulary.special_tokens if text not in named]
