@@ -103,11 +103,11 @@ class Train(Options, Parity):
         """
         options: dict[str, Any] = {name: getattr(self, name) for name in fields_of(Options)}
         if self._makes_pieces:
-            unknown, given = self.unknown_token or "<unk>", options["special_tokens"]
+            roles: dict[str, str] = {"bos": "<s>", "eos": "</s>", "unk": "<unk>", **by_name(self.roles or {})}
             # The bytes of characters outside of the alphabet.
             byte_pieces = [] if self.unknown_token else [f"<0x{byte:02X}>" for byte in range(256)]
-            special = tuple(dict.fromkeys(("<s>", "</s>", *given, *byte_pieces)))
-            options |= {"unknown_token": unknown, "special_tokens": special}
+            special = tuple(dict.fromkeys((roles["bos"], roles["eos"], *self.special_tokens, *byte_pieces)))
+            options |= {"unknown_token": self.unknown_token or roles["unk"], "special_tokens": special}
         return Options(**options)
 
     @property
@@ -258,7 +258,7 @@ class Train(Options, Parity):
             return self._run(progress, note, keep_counts)
 
     def _run(self, progress: Progress | None, note: Note | None, keep_counts: bool) -> Trained:
-        from .formats.merges_txt import roles_of
+        from .formats.merges_txt import with_roles
 
         options = self._options
         start = self._start(progress)  # raises for text that can be read only once
@@ -283,8 +283,8 @@ class Train(Options, Parity):
             del counts  # training has copied what it needs, and gets the memory
             vocabulary = training.run()
             if self.roles:
-                named = {f"{role}_token": text for role, text in by_name(self.roles).items()}
-                vocabulary = vocabulary.replace(config=roles_of(vocabulary) | named)
+                roles = {f"{role}_token": text for role, text in by_name(self.roles).items()}
+                vocabulary = with_roles(vocabulary, roles)
             n_tokens = training.n_tokens() if options.min_count == 1 else None
             del training
         from .tokenizer import Tokenizer  # late: it takes 4 MiB

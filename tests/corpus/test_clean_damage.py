@@ -1,6 +1,7 @@
 """Damaged and hostile input: a clear message and a counted skip or stop, never a hang or a blow-up of memory."""
 
 import bz2
+import gzip
 import importlib
 import json
 import random
@@ -291,3 +292,17 @@ def test_a_mixed_bag(tmp_path):
         "f.txt.gz: damaged or cut off after 0 b",
         "g.7z: a 7z archive. Unpack it (7z x), ",
     ]
+
+
+@pytest.mark.parametrize("limit", [1 << 24, 1000])
+def test_a_text_file_that_was_cut_off_is_left_out_whole(tmp_path, limit):
+    rng = random.Random(1)
+    packed = gzip.compress("\n\n".join(f"{BODY} {rng.random()}" for _ in range(100)).encode())
+    (tmp_path / "a.txt.gz").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "b.txt").write_text(BODY)
+    read = ReadOptions(max_document_bytes=limit)
+    texts, skipped = cleaned("text", [tmp_path / "a.txt.gz", tmp_path / "b.txt"], tmp_path, read=read)
+    assert texts == [BODY]
+    assert len(skipped) == 1 and "damaged or cut off after" in skipped[0]
+    with pytest.raises(InputError, match="nothing could be read"):
+        clean("text", tmp_path / "a.txt.gz", tmp_path / "none")

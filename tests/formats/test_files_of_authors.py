@@ -10,6 +10,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 import tokenmill
 from tokenmill.errors import UsageError
+from tokenmill.token_files.settings import EncodeOptions
 
 LINES = [
     "the quick brown fox jumps over the lazy dog",
@@ -139,6 +140,23 @@ def test_characters_without_a_token_are_dropped(tmp_path):
         tok = tokenmill.load(tmp_path, drop_unknown=True)
     assert tok.encode(text) == model.encode(text).ids
     assert (tok.count_dropped(text), tok.count_dropped("low")) == (2 + 1 + 4, 0)
+
+
+def test_special_tokens_are_not_dropped(tmp_path):
+    model = tokenizers.Tokenizer(models.BPE({"a": 0}, []))
+    model.add_special_tokens(["<s>"])
+    model.save(str(tmp_path / "tokenizer.json"))
+    with pytest.warns(UserWarning, match="dropped"):
+        tok = tokenmill.load(tmp_path, drop_unknown=True)
+    (tmp_path / "a.txt").write_text("a<s>xa")
+    for special, dropped in ((True, 1), (False, 4)):
+        options = EncodeOptions(end_of_text=False, special=special)
+        assert (
+            tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / f"{special}.bin", options=options).dropped
+            == dropped
+        )
+    assert tok.count_dropped("a<s>xa", allowed_special="all") == 1
+    assert tok.count_dropped("a<s>xa", disallowed_special=()) == 4
 
 
 def test_no_warning_where_every_text_has_tokens(tmp_path, recwarn):

@@ -1,6 +1,7 @@
 """Reading tokenizer.json: the byte-level family with the ids of tokenizers, everything else refused by name and place."""
 
 import json
+import re
 
 import pytest
 import tokenizers
@@ -9,6 +10,7 @@ from tokenmill import Tokenizer, load
 from tokenmill.errors import FormatError, UsageError
 from tokenmill.formats.byte_alphabet import to_text
 from tokenmill.formats.huggingface import parse_tokenizer_json
+from tokenmill.vocabulary import AddedToken, Normalization, Vocabulary
 from tokenmill.vocabulary.validation import VocabularyError
 
 MERGES = ["l o", "lo w", "Ġ low", "e s", "es t", "1 2", "12 3", ". .", "Ġ Ġ"]
@@ -131,6 +133,28 @@ def test_a_byte_without_a_token_is_an_error_only_in_text_that_has_it():
     check_same_ids(document(model={"vocab": vocab}))
     with pytest.raises(UsageError, match="the vocabulary has no token for b'A' and no unknown token"):
         Tokenizer(parse(document(model={"vocab": vocab}))).encode("an A")
+
+
+@pytest.mark.parametrize("text", ["<s>\u6f22", "ab<s>" + "ab" * 40 + "\u6f22", "ab" * 200_000 + "<s>ab\u6f22"])
+@pytest.mark.parametrize("steps", [(), ("Lowercase",)])
+@pytest.mark.parametrize("order", ["merges", "ranks"])
+def test_the_error_names_what_has_no_token(text, steps, order):
+    """Added tokens are not looked up; long pretokens are cut first, and long texts are encoded in steps."""
+    characters = order == "merges"
+    tok = Tokenizer(
+        Vocabulary(
+            (b"a", b"b"),
+            (),
+            order,
+            added_tokens=[AddedToken("<s>", 2)],
+            normalization=Normalization(steps),
+            alphabet="characters" if characters else "bytes",
+        )
+    )
+    missing = "\u6f22".encode()[: 3 if characters else 1]
+    for method in (tok.encode, tok.count_tokens, tok.encode_with_offsets):
+        with pytest.raises(UsageError, match=re.escape(f"no token for {missing!r} and")):
+            method(text, allowed_special="all")
 
 
 def test_without_byte_level_the_tokens_are_characters():

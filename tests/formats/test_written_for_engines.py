@@ -133,6 +133,16 @@ def test_gguf_by_its_own_reader(tmp_path):
     assert fields["tokenizer.ggml.eos_token_id"].contents() == trained.eot_token
 
 
+@pytest.mark.parametrize("format", ["gguf", "sentencepiece"])
+def test_roles_survive(tmp_path, format):
+    given = {"bos": "<B>", "eos": "<E>", "pad": "<P>", "unk": "<U>"}
+    target = {"target": "sentencepiece"} if format == "sentencepiece" else {"split": "gpt2"}
+    trained = tokenmill.train_from_iterator(CORPUS, 330, special_tokens=["<mask>"], roles=given, **target)
+    trained.save(tmp_path / "it", format=format)
+    expected = {f"{role}_token": text for role, text in {**given, "mask": "<mask>"}.items()}
+    assert formats.read(tmp_path / "it").config == expected
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

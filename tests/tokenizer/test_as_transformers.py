@@ -206,6 +206,11 @@ def test_a_wrong_call_is_an_error(pair, call):
             tokenizer(**call)
 
 
+def test_special_tokens_that_fill_max_length_are_named(pair):
+    with pytest.raises(ValueError, match="the special tokens of a row fill max_length"):
+        pair[1](["low"], truncation=True, max_length=2, return_overflowing_tokens=True)
+
+
 def test_an_empty_batch_has_empty_results(pair):
     assert dict(pair[1]([], padding=True)) == {"input_ids": [], "attention_mask": []}
 
@@ -284,6 +289,7 @@ def test_tokenizers_that_no_other_engine_has_work_too(tmp_path):
     assert tokenmill.load(tmp_path) == tok
     with pytest.raises(tokenmill.errors.ConversionError, match=r"(?i)event|picky"):
         ours("low").word_ids()
+    assert copy.deepcopy(ours("low")).data == ours("low").data
 
 
 def mask_of(ours, messages, **options):
@@ -374,3 +380,21 @@ def test_a_role_does_not_change_the_token_that_has_it(tmp_path):
     for tokenizer in (theirs, ours):
         ids = tokenizer("low </i>er").input_ids
         assert ids == [257, 260, 258] and tokenizer.decode(ids, skip_special_tokens=True) == "low</i>er"
+
+
+def test_padding_belongs_to_no_text(tmp_path):
+    small(Template()).save(tmp_path)
+    theirs, ours = transformers.AutoTokenizer.from_pretrained(tmp_path), tokenmill.load(tmp_path).as_transformers()
+    for texts in ((["low", "low lower"],), (["low", "low lower"], ["er", "low"])):
+        results = [tokenizer(*texts, padding=True, return_token_type_ids=True) for tokenizer in (theirs, ours)]
+        assert results[0].data == results[1].data
+        for row in (0, 1):
+            assert results[1].sequence_ids(row) == results[0].sequence_ids(row)
+            assert results[1].word_ids(row) == results[0].word_ids(row)
+
+
+def test_copies_of_a_result_answer_questions_about_tokens(pair):
+    for copied in (copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))):
+        expected, result = (copied(tokenizer(["low lower", "🦜"], padding=True)) for tokenizer in pair)
+        assert result.data == expected.data and result.tokens() == expected.tokens()
+        assert result.word_ids(1) == expected.word_ids(1)

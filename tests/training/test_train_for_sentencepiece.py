@@ -91,3 +91,18 @@ def test_options_that_no_model_can_hold_are_refused_before_training(options, mes
     sources = () if "parity" in options else "missing.txt"
     with pytest.raises(UsageError, match=message):
         tokenmill.train_job.Train(400, sources=sources, target="sentencepiece", **options).check()
+
+
+def test_roles_name_the_tokens_of_the_model(tmp_path):
+    roles = {"bos": "<B>", "eos": "<E>", "unk": "<U>", "pad": "<P>"}
+    path = tmp_path / "it.model"
+    tok = tokenmill.train_from_iterator(CORPUS, 330, roles=roles, target="sentencepiece", output=path)
+    engine = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    ids = {"bos": engine.bos_id(), "eos": engine.eos_id(), "unk": engine.unk_id(), "pad": engine.pad_id()}
+    assert {role: engine.id_to_piece(id) for role, id in ids.items()} == roles and engine.is_byte(20)
+    assert not {"<s>", "</s>", "<unk>"} & tok.special_tokens_set
+    (tmp_path / "a.txt").write_text("low")
+    tokenmill.encode_files(tokenmill.load(path), tmp_path / "a.txt", tmp_path / "a.bin")
+    assert (tmp_path / "a.bin").read_bytes()[-2:] == engine.eos_id().to_bytes(2, "little")
+    with pytest.raises(UsageError, match="unknown_token is <x>, the role unk <U>; give one"):
+        tokenmill.train_from_iterator(CORPUS, 330, roles=roles, target="sentencepiece", unknown_token="<x>")

@@ -148,7 +148,8 @@ def _blocks(kind: str, read: ReadOptions, part: Part, start: Place) -> Iterator[
     most = read.max_document_bytes
     # Half of the limit: as JSON, a text may be longer, and yet no longer than what other commands read.
     cut = partial(cut_long_file, most and max(4, most // 2))
-    for block, place, stored in blocks_of(part, start, read, KINDS[kind][0], cut=cut, ids=True):
+    how: dict[str, Any] = {"cut": cut, "whole": read.skip_damaged, "ids": True}
+    for block, place, stored in blocks_of(part, start, read, KINDS[kind][0], **how):
         if block.numbers is None:
             _divide(block, most, cut)
         yield block, (place, stored)

@@ -47,8 +47,8 @@ def count(
         pretoken; `count_to_folder` does not need that.
     memory_limit: overrides `memory_limit` of `options`.
     num_threads: the number of threads (None: all cores; on Ray, one for each task).
-    on_skip: called for each JSON line that cannot be read and each file that turns out to be damaged. The line is left
-        out, and the file from there on. None raises an InputError instead, unless the options have skip_damaged.
+    on_skip: called for each document that cannot be read and is left out, and for the rest of a truncated file. None raises
+        an InputError instead, unless the options have skip_damaged.
     engine: "ray" counts on a Ray cluster, through `spill_folder`. See `count_to_folder`.
     spill_folder: where tables beyond the memory limit go. None is the folder that TMPDIR names, or else the current folder.
     progress: called as progress("count", bytes read, bytes of all files). The last is None if one of them is a pipe.

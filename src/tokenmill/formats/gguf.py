@@ -25,7 +25,7 @@ from ..vocabulary import AddedToken, Normalization, Vocabulary
 from . import merges_txt as table
 from ._bpe_tables_cy import BpeTables, end_of_texts
 from .file_content import Json, fail
-from .merges_txt import roles_of
+from .merges_txt import roles_of, with_roles
 from .pieces import MARK, Kind, Pieces, added_tokens, check_scores, texts_and_kinds, token_texts
 from .rank_merges import merges_by_rank
 from .sentencepiece_model import NormalizerSpec, piece_scores, scored_vocabulary
@@ -151,7 +151,11 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     ]
     named = len(templates) > 1 or any(each["name"] != "default" for each in templates)
     config = {"chat_template": templates if named else templates[0]["template"]} if templates else {}
-    return vocabulary.replace(config=config) if config else vocabulary
+    roles = {f"tokenizer.ggml.{name}_token_id": role for role, name in _SPECIAL.items()}
+    ids = {role: Json(values[key], file, key).expect(int) for key, role in roles.items() if key in values}
+    texts = {id: text for text, id in vocabulary.special_tokens.items()}
+    vocabulary = vocabulary.replace(config=config) if config else vocabulary
+    return with_roles(vocabulary, {role: texts.get(id) for role, id in ids.items()})
 
 
 def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary:

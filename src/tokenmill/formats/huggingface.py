@@ -35,7 +35,7 @@ from .byte_alphabet import CHARACTERS, to_token
 from .companions import added_json, added_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .library_files import check_growth, tokenizer_json_of_library
-from .merges_txt import TOKEN_ROLES, json_at, roles_of
+from .merges_txt import TOKEN_ROLES, json_at, roles_of, token_text
 from .pieces import BYTE_TEXTS, one_name_each, put_text, text_or_none, token_texts
 from .rank_merges import present_by_rank
 from .unknown_files import model_kind
@@ -43,6 +43,7 @@ from .unknown_files import model_kind
 _TO_EVERY_TEXT = "to every text in Hugging Face's encode; tokenmill does so only with add_special_tokens=True"
 _MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
 _MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
+_SETTINGS = {"split_special_tokens": bool, "clean_up_tokenization_spaces": bool, "model_input_names": list}
 
 
 def assigned_ids(
@@ -176,9 +177,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
     }
     if vocabulary.unknown is not None:
         config["unk_token"] = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
-    config |= {name: value for name, value in vocabulary.config.items() if name not in TOKEN_ROLES} | roles_of(
-        vocabulary
-    )
+    config |= {**vocabulary.config, **roles_of(vocabulary)}
     others = [text for text in vocabulary.special_tokens if text not in [config.get(role) for role in TOKEN_ROLES]]
     if others:
         config["additional_special_tokens"] = others
@@ -186,22 +185,51 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    """Return the part of tokenizer_config.json that a Vocabulary keeps, with the chat template if that is a file of its own."""
+    """Return the settings of transformers in the folder, with the chat templates in files of their own."""
     config = json_at(folder / "tokenizer_config.json")
-    kept = {name: config[name].value for name in (*TOKEN_ROLES, "chat_template", "model_max_length")}
-    for name in TOKEN_ROLES:
-        if not config[name].absent:
-            kept[name] = (config[name]["content"] if isinstance(kept[name], dict) else config[name]).expect(str)
+    kept = {name: config.get(name, kind, None) for name, kind in _SETTINGS.items()}
+    kept |= {name: _side(config[name]) for name in ("padding_side", "truncation_side")}
+    # transformers reads the older file only without the newer member.
+    older = [json_at(folder / "special_tokens_map.json")] if config["added_tokens_decoder"].absent else []
+    for source in (config, *older):
+        kept |= {name: token_text(source[name]) for name in TOKEN_ROLES if not source[name].absent}
+    for name in ("extra_special_tokens", "model_specific_special_tokens"):
+        if isinstance(config[name].value, dict):  # of names, such as image_token; tokenizer.json has those of a list
+            named = {role: token_text(item) for role, item in config[name].items()}
+            kept["model_specific_special_tokens"] = (kept.get("model_specific_special_tokens") or {}) | named
     templates = config["chat_template"]
     if isinstance(templates.value, list):  # several with names
         kept["chat_template"] = [{key: each[key].expect(str) for key in ("name", "template")} for each in templates]
     elif not templates.absent:
-        templates.expect(str)
-    if not isinstance(kept["model_max_length"], int | float | None):
-        config["model_max_length"].expect(int)
-    if (template := read_beside(folder / "chat_template.jinja")) is not None:
-        kept["chat_template"] = decode_utf8(template, str(folder / "chat_template.jinja"))
+        kept["chat_template"] = templates.expect(str)
+    if (longest := config["model_max_length"]).value is not None:
+        kept["model_max_length"] = longest.value if isinstance(longest.value, float) else longest.expect(int)
+    files = {"default": folder / "chat_template.jinja"}
+    files |= {path.stem: path for path in sorted((folder / "additional_chat_templates").glob("*.jinja"))}
+    own = [
+        (name, decode_utf8(data, str(path))) for name, path in files.items() if (data := read_beside(path)) is not None
+    ]
+    if own:
+        several = [{"name": name, "template": text} for name, text in own]
+        kept["chat_template"] = own[0][1] if [name for name, _ in own] == ["default"] else several
     return {name: value for name, value in kept.items() if value is not None}
+
+
+def _read_sides(root: Json) -> dict[str, Any]:
+    """Return the settings that transformers has from the sections of truncation and padding, which tokenizer_config.json may change."""
+    sections = [name for name in ("truncation", "padding") if not root[name].absent]
+    found = {f"{name}_side": _side(root[name]["direction"]) for name in sections}
+    if "padding" in sections:
+        found["pad_token"] = root["padding"].get("pad_token", str, None)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _side(node: Json) -> str | None:
+    if node.absent:
+        return None
+    if (side := node.expect(str).lower()) not in ("left", "right"):
+        node.fail(f"expected left or right, found {show(side)}")
+    return side
 
 
 def looks_like_tokenizer_json(data: bytes) -> bool:
@@ -211,15 +239,23 @@ def looks_like_tokenizer_json(data: bytes) -> bool:
 
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     """The vocabulary of a tokenizer.json and the config beside it. FormatError names the JSON path of what is wrong."""
-    found = None
+    found = root = None
     if (usual := read_model(data)) is not None:
         with contextlib.suppress(FormatError, ValueError):  # the slow reader names what is wrong
             records, vocab, merges, head = usual
             tables = BpeTables(records, *vocab)
             if tables.put_merges(*merges):
-                found = _read_root(parse_json(head, file), data, tables)
-    found = found or _read_root(parse_json(data, file), data)
-    config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
+                root = parse_json(head, file)
+                found = _read_root(root, data, tables)
+    if root is None or found is None:
+        root = parse_json(data, file)
+        found = _read_root(root, data)
+    sides, config = _read_sides(root), {}
+    if Path(file).name.startswith("tokenizer.json"):
+        config = _read_config(Path(file).parent)
+    if "pad_token" in sides and TOKEN_ROLES.keys().isdisjoint(config):
+        sides = roles_of(found) | sides
+    config = sides | config
     return found.replace(config=config) if config else found
 
 

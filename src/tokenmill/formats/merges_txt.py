@@ -9,7 +9,7 @@ model, added_tokens.json, special_tokens_map.json and tokenizer_config.json say 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -49,12 +49,17 @@ TOKEN_ROLES = {
 
 def roles_of(vocabulary: Vocabulary) -> dict[str, str]:
     """The special tokens by role: as tokenizer_config.json says; without it, by their names."""
-    added, special = {token.content for token in vocabulary.added_tokens}, vocabulary.special_tokens
-    configured = {role: text for role, text in vocabulary.config.items() if role in TOKEN_ROLES and text in added}
-    if configured:
+    if configured := {role: text for role, text in vocabulary.config.items() if role in TOKEN_ROLES}:
         return configured
+    special = vocabulary.special_tokens
     by_name = {role: [text for text in texts if text in special] for role, texts in TOKEN_ROLES.items()}
     return {role: texts[0] for role, texts in by_name.items() if texts}
+
+
+def with_roles(vocabulary: Vocabulary, texts: Mapping[str, str | None]) -> Vocabulary:
+    """The vocabulary with the roles that a file gives to special tokens; other tokens have theirs by their names."""
+    given = {role: text for role, text in texts.items() if text in vocabulary.special_tokens}
+    return vocabulary.replace(config={**vocabulary.config, **roles_of(vocabulary), **given}) if given else vocabulary
 
 
 def looks_like_merges(data: bytes, name: str = "") -> bool:
@@ -153,13 +158,18 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
         for item in named:
             if item.absent:
                 continue
-            text = item["content"].expect(str) if isinstance(item.value, dict) else item.expect(str)
+            text = token_text(item)
             if text in vocab or text in ids:
                 ids.setdefault(text, vocab.get(text, -1))
                 flags.setdefault(text, {})["special"] = True
     tokens = [AddedToken(text, id, **({"special": False} | flags.get(text, {}))) for text, id in ids.items()]
     kind = config.get("tokenizer_class", str, "").removesuffix("Fast")
     return tokens, "gpt2" if kind in _GPT2_CLASSES else None, config.get("add_prefix_space", bool, False)
+
+
+def token_text(item: Json) -> str:
+    """The text of a token that is written as a string, or with its flags as an object."""
+    return (item["content"] if isinstance(item.value, dict) else item).expect(str)
 
 
 def json_at(path: Path) -> Json:

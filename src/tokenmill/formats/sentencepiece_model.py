@@ -24,6 +24,8 @@ from .pieces import BYTE_TEXTS, MARK, Kind, Pieces, added_tokens, byte_of, check
 
 UNIGRAM, BPE = 1, 2
 UNKNOWN_SURFACE = " \u2047 ".encode()  # unless the trainer's unk_surface says otherwise
+# The settings of the trainer that name the tokens with roles, and the names by default.
+_ROLES = {"unk": (45, "<unk>"), "bos": (46, "<s>"), "eos": (47, "</s>"), "pad": (48, "<pad>")}
 _ALGORITHMS = {UNIGRAM: "Unigram", BPE: "BPE", 3: "word", 4: "character"}
 
 
@@ -80,17 +82,26 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     if algorithm != BPE or unused or training.get(24) or _meets_spaces(normalizer, kept):
         from .library_files import sentencepiece_of_library  # late: most models need only the kernels
 
-        return sentencepiece_of_library(data, pieces, _ALGORITHMS[algorithm])
+        return _with_roles(sentencepiece_of_library(data, pieces, _ALGORITHMS[algorithm]), training)
     added = added_tokens(pieces)
     in_text = any(not token.special for token in added)
     surface = training.get(44)
-    return scored_vocabulary(
+    vocabulary = scored_vocabulary(
         pieces,
         added,
         normalization=normalizer.normalization(kept, in_text),
         fallback=bool(training.get(35)),
         unknown_surface=surface if isinstance(surface, bytes) else UNKNOWN_SURFACE,
     )
+    return _with_roles(vocabulary, training)
+
+
+def _with_roles(vocabulary: Vocabulary, training: dict[int, Any]) -> Vocabulary:
+    from .merges_txt import with_roles  # late: reading needs no merges of others
+
+    pieces = {f"{role}_token": training.get(field, text.encode()) for role, (field, text) in _ROLES.items()}
+    texts = {role: piece.decode(errors="replace") for role, piece in pieces.items() if isinstance(piece, bytes)}
+    return with_roles(vocabulary, texts)
 
 
 def _meets_spaces(normalizer: NormalizerSpec, kept: Sequence[str]) -> bool:
@@ -220,8 +231,9 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     if (surface := dict(vocabulary.decode_only).get(vocabulary.unknown)) is not None:
         spec.unk_surface = surface.decode(errors="replace")
     unknown = next((id for id, piece in enumerate(model.pieces) if piece.type == Kind.UNKNOWN), -1)
-    for role, text in (("bos", "<s>"), ("eos", "</s>"), ("pad", "<pad>"), ("unk", "")):
-        id = vocabulary.special_tokens.get(vocabulary.config.get(f"{role}_token", text), -1) if text else unknown
+    for role, (_, text) in _ROLES.items():
+        given = vocabulary.special_tokens.get(vocabulary.config.get(f"{role}_token", text), -1)
+        id = unknown if role == "unk" else given
         setattr(spec, f"{role}_id", id)
         if id >= 0:
             setattr(spec, f"{role}_piece", model.pieces[id].piece)

@@ -112,7 +112,8 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
         block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.continued
     )
     names = _names(block, len(ends)).serialize() if settings.format == "parquet" and len(ends) else b""
-    dropped = sum(tok.count_dropped(text.decode()) for text in block.texts()) if tok.vocabulary.library else 0
+    model = tok.vocabulary.library
+    dropped = sum(model.count_dropped(text.decode(), plan.allowed) for text in block.texts()) if model else 0
     left_out = sum(skip.left_out for skip in block.skips)
     counts = Counts(len(ends), len(ids) // settings.width, block.nbytes, left_out, dropped)
     return Encoded(ids, ends, names, block.skips, counts)

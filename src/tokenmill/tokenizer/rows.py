@@ -36,6 +36,10 @@ class Texts(NamedTuple):
         lengths = self.lengths
         if (lengths <= room).all():
             return self, np.arange(len(lengths))
+        if room < 1:
+            raise ValueError(
+                "the special tokens of a row fill max_length, which leaves no room for the text. Raise it."
+            )
         if stride >= room:
             raise ValueError(f"stride is {stride}; it must be less than {room}, which max_length leaves for the text")
         counts = 1 - (-np.maximum(lengths - room, 0) // (room - stride))

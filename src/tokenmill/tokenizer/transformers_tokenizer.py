@@ -13,6 +13,7 @@ import inspect
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shutil import copyfile
 from types import SimpleNamespace
@@ -20,11 +21,12 @@ from typing import Any, Literal
 
 import numpy as np
 from tokenizers import AddedToken as RustAddedToken
+from tokenizers.processors import ByteLevel
 from transformers import BatchEncoding, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils import PaddingStrategy, TensorType
 
-from ..errors import FAILURES, TokenmillError, UnknownTokenError, UsageError, refuse_wrong_types
+from ..errors import FAILURES, ConversionError, TokenmillError, UnknownTokenError, UsageError, refuse_wrong_types
 from ..formats import read, to_hf, write
 from ..formats.huggingface import parse_tokenizer_json
 from ..formats.merges_txt import roles_of
@@ -94,8 +96,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             core = (core_of(vocabulary),)
         self.core = core[0]
         vocabulary = self.vocabulary
-        config = {key: value for key, value in vocabulary.config.items() if not key.endswith("_token")}
-        settings = {**config, **roles_of(vocabulary), **settings}
+        given = settings.keys()
+        settings = {**vocabulary.config, **roles_of(vocabulary), **settings}
         if not {"extra_special_tokens", "additional_special_tokens", "name_or_path"} & settings.keys():
             named = [str(settings.get(role)) for role in self.SPECIAL_TOKENS_ATTRIBUTES]
             settings["extra_special_tokens"] = [text for text in vocabulary.special_tokens if text not in named]
@@ -107,11 +109,13 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         PreTrainedTokenizerBase.__init__(self, **{"backend": "tokenizers", **settings})
         self.add_prefix_space = settings.get("add_prefix_space", False)
         self._should_update_post_processor = "add_bos_token" in settings or "add_eos_token" in settings
-        roles = [token for token in self._special_tokens_map.values() if token is not None]
+        roles = {role: token for role, token in self._special_tokens_map.items() if token is not None}
         self._add_tokens([token for _, token in sorted(added.items())])
-        known = {token.content for token in self.vocabulary.added_tokens}
-        new = [token for token in (*roles, *self._extra_special_tokens) if str(token) not in known]
-        self._add_tokens(new, special_tokens=True)
+        known = {token.content: token for token in self.vocabulary.added_tokens}
+        new = [token for token in (*roles.values(), *self._extra_special_tokens) if str(token) not in known]
+        # As in transformers, a role in the files makes a token special.
+        of_files = [str(token) for role, token in roles.items() if added or role not in given]
+        self._add_tokens([*(_rust_token(known[text]) for text in of_files if text in known), *new], special_tokens=True)
         if self._should_update_post_processor:
             self.update_post_processor()
 
@@ -139,7 +143,11 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     @lazy
     def rust(self) -> Any:
         """The object of tokenizers. ConversionError if none gives the same ids."""
-        return to_hf(self.vocabulary)
+        rust = to_hf(self.vocabulary)
+        rust.post_processor = rust.post_processor or ByteLevel(
+            trim_offsets=False
+        )  # which marks the text, but no padding
+        return rust
 
     @lazy
     def spaces(self) -> np.ndarray:
@@ -427,7 +435,10 @@ class LazyEncoding(BatchEncoding):
         return self._encode().encodings
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"data": self.data, "encodings": vars(self).get("_encodings")}
+        state: dict[str, Any] = {"data": self.data, "encodings": None}
+        with suppress(ConversionError):
+            state["encodings"] = self._encodings
+        return state
 
 
 def _rust_token(token: AddedToken) -> Any:

@@ -96,6 +96,8 @@ class Options(MergeOptions):
         special_tokens = checked_special_tokens([*dict.fromkeys((*special_tokens, *roles.values()))])
         if self.unknown_token is not None:
             checked_special_tokens([self.unknown_token])
+            if (unk := roles.get("unk", self.unknown_token)) != self.unknown_token:
+                raise UsageError(OptionName("unknown_token"), f" is {self.unknown_token}, the role unk {unk}; give one")
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
         object.__setattr__(self, "special_tokens", special_tokens)
         if isinstance(self.normalize, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -46,13 +46,16 @@ class LibraryModel:
         tokenizer.encode_special_tokens = True
         return tokenizer
 
-    def count_dropped(self, text: str) -> int:
-        """The number of characters, after normalization and splitting, that have no token in a BPE model and are dropped."""
+    def count_dropped(self, text: str, allowed: Collection[str]) -> int:
+        """The number of characters, after normalization and splitting, that have no token in a BPE model and are dropped.
+
+        allowed: the control tokens that are found in the text.
+        """
         if self._known is None:
             return 0
         steps = self.tokenizer
         for token in steps.get_added_tokens_decoder().values():
-            text = text if token.special else text.replace(token.content, "")
+            text = text if token.special and token.content not in allowed else text.replace(token.content, "")
         text = text if steps.normalizer is None else steps.normalizer.normalize_str(text)
         parts = (
             [text] if steps.pre_tokenizer is None else [each for each, _ in steps.pre_tokenizer.pre_tokenize_str(text)]

@@ -134,8 +134,7 @@ class Vocabulary:
 
     Without effect on ids:
 
-    config: other entries of transformers' tokenizer_config.json: "chat_template", "bos_token", "eos_token", "pad_token" and
-        similar ones.
+    config: other entries of transformers' tokenizer_config.json: "chat_template", "eos_token", "padding_side" and similar ones.
     notes: what the file contains beyond these fields, in words, such as a chat template.
     refine: the threshold T at which Picky training removed tokens, if it is known. Further training uses it.
     event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often

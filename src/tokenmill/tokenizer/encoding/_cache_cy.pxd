@@ -52,6 +52,7 @@ cdef class PretokenCache:
     cdef size_t initial_used, initial_arena_used
     cdef bint takes_added  # whether added tokens may be among the pretokens of `encode`
     cdef const uint32_t* added  # their ids, at the places of their ends
+    cdef bytes missing  # the first byte or character without a token in the pretoken that could not be merged
 
     cdef int make_index(self) except -1  # for the caches that share
     cdef PretokenCache copy(self)  # a cache for another thread, which shares the initial entries of this one

@@ -23,7 +23,7 @@ from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free, tm_pages_free, tm_pages_grow, tm_pages_new
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_random_hashes, tm_seed
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter, lacks_spaces
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger, release
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_TOKEN, Merger, release
 
 from ...kernels.random_seed import random_seed
 
@@ -182,6 +182,9 @@ class PretokenCache:
                 count = _probe(self, pretoken, length, key, hash, out)
         if count == 0:
             count = self.merger.merge(pretoken, length, out, cython.address(self.work))
+            if count == NO_TOKEN:
+                with cython.gil:
+                    self.missing = self.merger.first_missing(cython.cast(cython.p_char, pretoken)[:length])
             self.uncut += length if length >= 6 and lacks_spaces(pretoken + length) else 0
             if count > 0 and length <= MAX_LENGTH:
                 _put(self, pretoken, length, key, hash, out, count)

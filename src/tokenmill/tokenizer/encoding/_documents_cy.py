@@ -43,7 +43,7 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
             with cython.nogil:
                 code = encoder.documents(state, cython.address(work), work.at + SLICE, sections)
             if code < 0:
-                encoder._check(state, code, bytes(text))
+                encoder._check(state, code)
             PyErr_CheckSignals()
         out = _written(state.ids.data, state.ids.used, id_ends, goes_on, end_of_text, width, begin_of_text, continued)
         return out, memoryview(found)[:work.n - goes_on]

@@ -23,6 +23,6 @@ cdef class Encoder(Stages):
     # Encode a whole text into state.ids; or with keep=False only count the ids, in state.counted and state.ids.used.
     cdef int _run(self, State state, text, Finder refused, Sections sections, ends, bint keep) except -1
     # Encode a text, recording its parts, by `step` bytes at a time until there are more than `limit` ids; -1 for no limit.
-    cdef int _record_parts(self, State state, text, const uint8_t* p, size_t length, Sections sections, Py_ssize_t limit,
+    cdef int _record_parts(self, State state, const uint8_t* p, size_t length, Sections sections, Py_ssize_t limit,
                            size_t step) except -1
-    cdef int _check(self, State state, Py_ssize_t code, text) except -1
+    cdef int _check(self, State state, Py_ssize_t code) except -1

@@ -133,7 +133,7 @@ class Encoder(Stages):
         p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(pretoken))
         try:
             if end > 0:
-                self._check(state, self.pretokens(state, p, end, cython.address(end), 1), pretoken)
+                self._check(state, self.pretokens(state, p, end, cython.address(end), 1))
             return self.list_of(state.ids.data, state.ids.used)
         finally:
             self.give(state)
@@ -153,7 +153,7 @@ class Encoder(Stages):
         state.only_parts = not encodes
         try:
             p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
-            self._record_parts(state, data, p, len(data), sections, limit, step)
+            self._record_parts(state, p, len(data), sections, limit, step)
             return _array(state), _copy(state.rows), state.changes
         finally:
             state.parts = state.changes = None
@@ -175,7 +175,7 @@ class Encoder(Stages):
             p: cython.pointer(cython.const[uint8_t]) = self._bytes(state, text, cython.address(size))
             if refused is not None and refused.is_in(p, size):
                 _refuse(text, refused)
-            self._record_parts(state, text, p, size, sections, limit, 64 + 4 * min(limit, SLICE // 8))
+            self._record_parts(state, p, size, sections, limit, 64 + 4 * min(limit, SLICE // 8))
             if state.ids.used <= limit:
                 return text
             row = cython.cast(cython.pointer(cython.size_t), state.rows.data)
@@ -188,14 +188,14 @@ class Encoder(Stages):
             while end < cython.cast(cython.size_t, size) and p[end] & 0xC0 == 0x80:
                 end -= 1
             state.ids.used = 0
-            self._record_parts(state, text, p, end, sections, -1, SLICE)
+            self._record_parts(state, p, end, sections, -1, SLICE)
             return None if state.ids.used > limit else PyUnicode_DecodeUTF8(cython.cast(cython.p_char, p), end, cython.NULL)
         finally:
             state.parts = state.changes = None
             state.in_changed = False
             self.give(state)
 
-    def _record_parts(self, state, text, p, length, sections, limit, step):
+    def _record_parts(self, state, p, length, sections, limit, step):
         state.parts = state.rows
         state.rows.used = 0
         state.changes = []
@@ -207,7 +207,7 @@ class Encoder(Stages):
                 with cython.nogil:
                     code = self.sections(state, p, state.at, length, state.at + step, sections)
                 PyErr_CheckSignals()
-            self._check(state, code, text)
+            self._check(state, code)
         return 0
 
     def listed(self, ids: cython.const[uint8_t][::1]) -> list:
@@ -276,22 +276,22 @@ class Encoder(Stages):
                 given: cython.const[cython.size_t][::1] = ends
                 with cython.nogil:
                     code = self.pretokens(state, p, length, cython.address(given[0]), given.shape[0])
-                return self._check(state, code, text)
+                return self._check(state, code)
             return 0
         if length <= HOLD:
-            return self._check(state, self.sections(state, p, 0, length, length, sections), text)
+            return self._check(state, self.sections(state, p, 0, length, length, sections))
         state.at = 0
         while state.at < length:
             with cython.nogil:
                 code = self.sections(state, p, state.at, length, state.at + SLICE, sections)
-            self._check(state, code, text)
+            self._check(state, code)
             if not keep:
                 state.counted += state.ids.used
                 state.ids.used = 0
             PyErr_CheckSignals()
         return 0
 
-    def _check(self, state, code, text):
+    def _check(self, state, code):
         """Raise the exception that a negative number of the kernels stands for."""
         if code >= 0:
             return 0
@@ -303,10 +303,8 @@ class Encoder(Stages):
         if code == TOO_LONG:
             raise UsageError("a pretoken of the text has 1 GiB or more; the split pattern does not cut it")
         if code == NO_TOKEN:
-            missing = state.missing or self.merger.first_missing(text.encode() if isinstance(text, str) else text)
-            state.missing = None
             raise UsageError(
-                f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text. "
+                f"the vocabulary has no token for {state.cache.missing!r} and no unknown token, so it cannot encode this text. "
                 "drop_unknown=True of tokenmill.load (--drop-unknown) drops such characters of a tokenizer.json, as tokenizers does."
             )
         raise MemoryError

@@ -42,7 +42,6 @@ cdef class State:
     cdef Workspace prefixed  # a space and the start of a part
     cdef Workspace normal_text  # a stretch that the kernel normalized
     cdef bytes changed  # one that `Sections.change` normalized
-    cdef bytes missing  # what has no token in a normalized stretch
     cdef object error  # what `change` raised
     cdef Ids rows  # memory for `parts`
     cdef Ids parts  # rows of four size_t, where the parts of the text are to be recorded; None for nowhere

@@ -25,7 +25,7 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     PREFIXED_PART,
     TEXT_START,
 )
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, NO_TOKEN, SIGNALLED, release, reserve
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED, release, reserve
 
 MOST_WAITING = cython.declare(cython.Py_ssize_t, SCAN - 2 * TM_SIMD_ROOM)  # pretokens that wait; more leave the scanner no room
 LONG = cython.declare(cython.size_t, 16)  # bytes of a pretoken that is not its own key in the cache
@@ -259,9 +259,6 @@ class Stages:
                 code = SIGNALLED
         if code == 0:
             code = self.flush(state)
-        if code == NO_TOKEN:
-            with cython.gil:
-                state.missing = self.merger.first_missing(cython.cast(cython.p_char, changed)[:size])
         state.readable = readable
         state.normal.block = block
         return code

@@ -141,6 +141,8 @@ class SuperwordCache(PretokenCache):
                 batch = min(n - i, BATCH)
                 count = self.words.encode(text, start, length, pretokens + i, batch, ids)
                 if count < 0:
+                    with cython.gil:
+                        self.missing = self.words.missing
                     return count
                 id: cython.Py_ssize_t = 0
                 for k in range(batch):
