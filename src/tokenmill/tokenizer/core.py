@@ -306,11 +306,11 @@ class Core:
             return self.kernel.listed(ids)
         if self.scanner:
             return self._by_kernel("encode", text, plan)
-        text = repair(text)
-        self.added.check(text, plan)
+        data = text if isinstance(text, bytes) else repair(text).encode()
+        self.added.check(data, plan)
         from .offsets import encode_parts  # late: few patterns need it
 
-        return self.kernel.listed(encode_parts(self, text.encode(), plan)[0])
+        return self.kernel.listed(encode_parts(self, data, plan)[0])
 
     def framed(self, ids: list[int]) -> list[int]:
         """The ids of a text between those that the template puts around it."""

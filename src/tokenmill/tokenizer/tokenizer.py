@@ -98,7 +98,7 @@ class Tokenizer:
         """The ids of bytes, UTF-8 or not, without added tokens and normalization. `decode_bytes` returns `data`.
 
         For the split pattern, a byte outside of any well-formed UTF-8 character is a character of its own, and not a
-        letter, number or white space.
+        letter, number or white space. WordPiece and Unigram vocabularies encode U+FFFD in its place.
         """
         if isinstance(data, str):  # NumPy's str also has a buffer, of UTF-32
             raise TypeError
@@ -111,7 +111,8 @@ class Tokenizer:
         """Return the ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
         `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file. Bytes that are not UTF-8
-        are encoded as they are, with any vocabulary. In a str, lone surrogates become U+FFFD.
+        are encoded as they are, except by WordPiece and Unigram vocabularies: these encode U+FFFD in their place. In a str, lone
+        surrogates become U+FFFD.
         """
         import numpy as np
 
