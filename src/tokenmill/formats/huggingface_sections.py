@@ -276,7 +276,7 @@ class PreTokenizer:
             self.split_patterns.append(_of_matches(pattern, _behavior(node["behavior"], "Isolated"), node))
         else:
             node.unsupported(f"the pre-tokenizer {kind!r} drops or changes text")
-        if kind in ("ByteLevel", "Metaspace") and self.add_prefix_space is True and earlier:
+        if kind in ("ByteLevel", "Metaspace") and self.add_prefix_space and earlier:
             node.unsupported(
                 f"{kind} puts a space before every pretoken of an earlier split, which tokenmill cannot do"
             )
