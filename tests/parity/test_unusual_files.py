@@ -120,6 +120,12 @@ FILES = {
     "marks inside of added tokens": document(
         ["a", "b", MARK, "?"], added=[(4, f"c{MARK}d"), (5, f"{MARK}d")], pre_tokenizer=metaspace(), decoder=metaspace("always"), unk_token="?",
     ),
+    "a pattern of no character": document(
+        ["a", "b", "_", "?"], normalizer=REPLACE | {"pattern": {"Regex": "^"}, "content": "_"}, decoder=FUSE, unk_token="?",
+    ),
+    "a pattern of what may be no character": document(
+        ["a", "b", "_", "?"], normalizer=REPLACE | {"pattern": {"Regex": r"\b|(?>x*)(?=a)"}, "content": "_"}, decoder=FUSE, unk_token="?",
+    ),
     "NUL behind an added token": document(
         ["a", "b", MARK, "\x00"], added=[(4, "<x>", "normalized", "rstrip")], normalizer=REPLACE, decoder=decoder(MARK), unk_token="a",
     ),
