@@ -222,9 +222,10 @@ class Tokenizer:
         return encode_with_unstable(self._core, text, self._plan(special))
 
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
-        """The longest prefix of `text` that ends at a token boundary and has at most `max_tokens` tokens.
+        """The text of the first `max_tokens` tokens of `text`, or of fewer where that prefix alone has more tokens.
 
-        It never ends inside a character. The rest of the text is not encoded. Options as for `encode`.
+        It never ends inside a character. The rest of the text is not encoded. Options as for `encode`. Lone surrogates become
+        U+FFFD.
 
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
@@ -234,7 +235,7 @@ class Tokenizer:
     def chunks(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
         """Split `text` at token boundaries into chunks of at most `max_tokens` tokens.
 
-        The concatenated chunks are `text`. Options as for `encode`.
+        The concatenated chunks are `text`, with U+FFFD for lone surrogates. Options as for `encode`.
 
         >>> tok.chunks("low lower lowest", 2)
         ['low lower', ' lowest']
