@@ -110,9 +110,8 @@ class Tokenizer:
     ) -> np.ndarray:
         """Return the ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
-        `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file. Bytes that are not UTF-8
-        are encoded as they are, except by WordPiece and Unigram vocabularies: these encode U+FFFD in their place. In a str, lone
-        surrogates become U+FFFD.
+        `text` may be UTF-8 bytes, which saves decoding the contents of a file. Bytes that are not UTF-8 are encoded as they are,
+        but as U+FFFD by WordPiece and Unigram vocabularies. In a str, lone surrogates become U+FFFD.
         """
         import numpy as np
 
@@ -224,8 +223,8 @@ class Tokenizer:
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
         """The text of the first `max_tokens` tokens of `text`, or of fewer where that prefix alone has more tokens.
 
-        It never ends inside a character. The rest of the text is not encoded. Options as for `encode`. Lone surrogates become
-        U+FFFD.
+        It never ends inside a character. Lone surrogates become U+FFFD. The rest of the text is not encoded. Options as for
+        `encode`.
 
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
