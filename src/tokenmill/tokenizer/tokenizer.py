@@ -223,8 +223,7 @@ class Tokenizer:
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
         """The text of the first `max_tokens` tokens of `text`, or of fewer where that prefix alone has more tokens.
 
-        It never ends inside a character. Lone surrogates become U+FFFD. The rest of the text is not encoded. Options as for
-        `encode`.
+        It never ends inside a character. The rest is not encoded. Lone surrogates become U+FFFD. Options as for `encode`.
 
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
