@@ -203,6 +203,7 @@ def test_all_methods_give_what_tokenizers_does(pair):
             assert tok.encode_with_offsets(text, allowed_special="all").characters.tolist() == offsets, text
 
 
+DAMAGED_MAPS = ("AAAA", "", "!!", "AAAA====", "BAAAAAAA", "////////////", "AAAAAP8=")
 UNKNOWN_TEXTS = ("ab", "<unk>", "a<unk>b", "<unk>é", "éé<unk> é a", "<unk><unk>", "éa漢", "caé aaç", "ba<unk")
 
 
@@ -271,13 +272,15 @@ def test_control_tokens_of_the_vocabulary_stay_text_in_the_library(tmp_path):
                      normalizer={"type": "Strip", "strip_left": True, "strip_right": True}),
             r"added_tokens: nothing is left of '\\t'",
         ),
+        *((document(["a"], normalizer={"type": "Precompiled", "precompiled_charsmap": map}), "map is (cut short|damaged)") for map in DAMAGED_MAPS),
     ],
 )  # fmt: skip
-def test_files_that_tokenizers_cannot_run_are_refused(tmp_path, file, message):
+def test_files_that_tokenizers_cannot_run_are_refused(tmp_path, file, message, capfd):
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(file))
     with pytest.raises(FormatError, match=message):
         tokenmill.load(path)
+    assert capfd.readouterr().err == ""  # Rust prints where it panics
 
 
 def test_tokens_are_spelt_as_tokenizers_does(tmp_path):
