@@ -350,13 +350,21 @@ def test_words_may_stand_in_any_order_and_form(folder, tmp_path):
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize(
     "words",
-    ["--version", "--completion zsh", "decode --tokenizer tok", "inspect tok", "check tok --against tok --fuzz 0"],
+    [
+        "--version",
+        "--completion zsh",
+        "decode --tokenizer tok",
+        "encode --tokenizer tok",
+        "inspect tok",
+        "check tok --against tok --fuzz 0",
+    ],
 )
 def test_closed_streams(folder, words, closed):
     command = f"cd {shlex.quote(str(folder))}; {sys.executable} -m tokenmill {words} {closed}"
     ended = program_of(command)
-    writes = words.startswith(("--", "inspect"))
-    assert ended.returncode == int(writes and closed.startswith(">")), ended.stderr
+    writes, reads = words.startswith(("--", "inspect", "encode")), words.startswith(("decode", "encode"))
+    assert ended.returncode == int((writes and closed.startswith(">")) or (reads and closed == "<&-")), ended.stderr
+    assert ("standard input is closed" in ended.stderr) == (reads and closed == "<&-")
     assert "Traceback" not in ended.stderr and "Errno" not in ended.stderr
     assert ended.stderr.count("error:") <= 1
 

@@ -14,6 +14,8 @@ import tokenmill
 from command_line import CliRunner
 from tokenmill import Tokenizer, Vocabulary
 from tokenmill.cli.main import app
+from tokenmill.errors import FormatError
+from tokenmill.formats.libraries import LibraryEncoder
 from tokenmill.split.patterns import PATTERNS
 
 TEXT = "low lower lowest newest widest the other thing \u00e9t\u00e9\n" * 30
@@ -97,6 +99,25 @@ def test_what_would_change_ids_is_refused(folder, tmp_path):
     assert not (tmp_path / "out").exists()
     result = run("convert", folder / "trained", tmp_path / "out", "--to", "onnx")
     assert result.exit_code == 2 and "--to is 'onnx'; known are huggingface, tiktoken" in result.stderr
+
+
+@pytest.mark.parametrize("to", ["huggingface", "tiktoken"])
+def test_an_output_that_fails_the_comparison_is_removed_unless_it_replaced_one(folder, to, tmp_path, monkeypatch):
+    """Its library does not open it, or returns other ids."""
+    out = tmp_path / "out"
+
+    def fails(path, *_, **__):
+        raise FormatError(f"{path}: the library cannot read this file")
+
+    for encoder in (fails, lambda *_, **__: LibraryEncoder("it 1", lambda text: [1, 2, 3])):
+        monkeypatch.setattr("tokenmill.formats.encode_with_library", encoder)
+        assert run("convert", folder / "trained", out, "--to", to).exit_code == 1
+        assert [*tmp_path.iterdir()] == []
+    out.mkdir() if to == "huggingface" else out.touch()
+    (out / "model.bin" if to == "huggingface" else tmp_path / "model.bin").touch()
+    assert run("convert", folder / "trained", out, "--to", to, "--force").exit_code == 1
+    left = {path.name for path in (*tmp_path.iterdir(), *(out.iterdir() if out.is_dir() else ()))}
+    assert left == {"out", "model.bin"}
 
 
 def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):

@@ -5,6 +5,7 @@ import json
 import pickle
 import sys
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 from family_examples import NASTY, SWEEP, content_of, differences, engine_of, random_texts
@@ -226,7 +227,7 @@ def test_the_first_character_of_tokens_with_parts_of_characters(file_of):
     assert tok.decode_with_offsets(ids) == (text, [first_of_byte[end] for end in ends[:-1]])
 
 
-def test_a_stream_waits_for_the_end_of_a_run_of_byte_tokens(tmp_path):
+def test_a_stream_waits_for_the_end_of_a_run_of_byte_tokens(tmp_path, monkeypatch):
     """A run that is not UTF-8 becomes U+FFFD as a whole, so that its first byte cannot be given out alone."""
     pieces = [("<unk>", 0.0), ("\u2581low", -1.0), *((f"<0x{byte:02X}>", -9.0) for byte in range(256))]
     made = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, 0, byte_fallback=True))
@@ -243,6 +244,9 @@ def test_a_stream_waits_for_the_end_of_a_run_of_byte_tokens(tmp_path):
         stream = tok.stream_decoder()
         assert "".join(map(stream.feed, ids)) + stream.finish() == tok.decode(ids) == made.decode(ids), ids
     assert stream.feed([dash, 1]) == "- low"
+    decoded = Mock(wraps=tok._core.decode)
+    monkeypatch.setattr(tok._core, "decode", decoded)
+    assert {stream.feed(bad) for _ in range(100)} == {""} and not decoded.called
 
 
 SENTENCEPIECE = {

@@ -14,6 +14,7 @@ ALPHABET = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
 LLAMA_DECODER = {"type": "Sequence", "decoders": [{**REPLACE, "pattern": {"String": MARK}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]}  # fmt: skip
+PREPEND = {"type": "Prepend", "prepend": MARK}
 FUSE = {"type": "Fuse"}
 
 
@@ -23,6 +24,10 @@ def decoder(mark):
 
 def metaspace(scheme="never", split=False):
     return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": split}
+
+
+def normalizers(*steps):
+    return {"type": "Sequence", "normalizers": list(steps)}
 
 
 def sequence(*steps):
@@ -81,6 +86,46 @@ FILES = {
     "several characters of one unknown token": document(
         ["<unk>", "a", "b", " "], pre_tokenizer={"type": "FixedLength", "length": 3}, decoder=FUSE, unk_token="<unk>", fuse_unk=True,
     ),
+    "a split before the mark of the first word": document(
+        [*"<ab>!_\"", MARK, f"{MARK}a", f'{MARK}"'], [(MARK, "a"), (MARK, '"')], decoder=decoder(MARK), unk_token="<",
+        pre_tokenizer=sequence({"type": "Punctuation", "behavior": "Isolated"}, metaspace("first")),
+    ),
+    "digits before the mark of the first word": document(
+        ["a", "b", MARK, "1", f"{MARK}a", f"{MARK}1"], [(MARK, "a"), (MARK, "1")], decoder=decoder(MARK), unk_token="b",
+        pre_tokenizer=sequence({"type": "Digits", "individual_digits": True}, metaspace("first", split=True)),
+    ),
+    "a mark that is only put before a text": document(
+        ["a", "b", MARK], added=[(3, "</s>", "normalized", "special")], normalizer=PREPEND, pre_tokenizer=metaspace(),
+        decoder=decoder(MARK), unk_token="a",
+    ),
+    "a mark that is written for another character": document(
+        ["a", "b", MARK], added=[(3, "a_b", "normalized")], normalizer=REPLACE | {"pattern": {"String": "_"}},
+        pre_tokenizer=metaspace(), decoder=decoder(MARK), unk_token="b",
+    ),
+    "two marks before a text": document(
+        ["a", "b", MARK, MARK * 2], [(MARK, MARK)], normalizer=normalizers(PREPEND, PREPEND, REPLACE), decoder=decoder(MARK), unk_token="a",
+    ),
+    "two marks before an added token": document(
+        ["a", "b", MARK, MARK * 2], [(MARK, MARK)], added=[(4, "<x>"), (5, "c", "normalized")],
+        normalizer=normalizers(PREPEND, PREPEND, REPLACE), decoder=decoder(MARK), unk_token="a",
+    ),
+    "a mark after spaces": document(
+        ["a", "b", MARK, MARK * 2], [(MARK, MARK)], added=[(4, "<x>")],
+        normalizer=normalizers(REPLACE, PREPEND), decoder=decoder(MARK), unk_token="a",
+    ),
+    "marks inside of tokens": document(
+        ["a", "!", MARK, f"!{MARK}", f"!{MARK}a", "?"], [("!", MARK), (f"!{MARK}", "a")], pre_tokenizer=metaspace(),
+        decoder=metaspace("always"), unk_token="?",
+    ),
+    "marks inside of added tokens": document(
+        ["a", "b", MARK, "?"], added=[(4, f"c{MARK}d"), (5, f"{MARK}d")], pre_tokenizer=metaspace(), decoder=metaspace("always"), unk_token="?",
+    ),
+    "a pattern of no character": document(
+        ["a", "b", "_", "?"], normalizer=REPLACE | {"pattern": {"Regex": "^"}, "content": "_"}, decoder=FUSE, unk_token="?",
+    ),
+    "a pattern of what may be no character": document(
+        ["a", "b", "_", "?"], normalizer=REPLACE | {"pattern": {"Regex": r"\b|(?>x*)(?=a)"}, "content": "_"}, decoder=FUSE, unk_token="?",
+    ),
     "NUL behind an added token": document(
         ["a", "b", MARK, "\x00"], added=[(4, "<x>", "normalized", "rstrip")], normalizer=REPLACE, decoder=decoder(MARK), unk_token="a",
     ),
@@ -133,6 +178,7 @@ FILES = {
 TEXTS = (
     "", "a", "<0x41>", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
     "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40, "<x>\x00 a",
+    "!a", "! a b", "a!b", "1a1", " 1 a", f"{MARK}</s>", "a </s>", "</s>", f"a{MARK}</s>b", f"b{MARK}c", "b c", "b ab a", f"c{MARK}d", "c",
 )  # fmt: skip
 
 
@@ -157,6 +203,7 @@ def test_all_methods_give_what_tokenizers_does(pair):
             assert tok.encode_with_offsets(text, allowed_special="all").characters.tolist() == offsets, text
 
 
+DAMAGED_MAPS = ("AAAA", "", "!!", "AAAA====", "BAAAAAAA", "////////////", "AAAAAP8=")
 UNKNOWN_TEXTS = ("ab", "<unk>", "a<unk>b", "<unk>é", "éé<unk> é a", "<unk><unk>", "éa漢", "caé aaç", "ba<unk")
 
 
@@ -225,13 +272,15 @@ def test_control_tokens_of_the_vocabulary_stay_text_in_the_library(tmp_path):
                      normalizer={"type": "Strip", "strip_left": True, "strip_right": True}),
             r"added_tokens: nothing is left of '\\t'",
         ),
+        *((document(["a"], normalizer={"type": "Precompiled", "precompiled_charsmap": map}), "map is (cut short|damaged)") for map in DAMAGED_MAPS),
     ],
 )  # fmt: skip
-def test_files_that_tokenizers_cannot_run_are_refused(tmp_path, file, message):
+def test_files_that_tokenizers_cannot_run_are_refused(tmp_path, file, message, capfd):
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(file))
     with pytest.raises(FormatError, match=message):
         tokenmill.load(path)
+    assert capfd.readouterr().err == ""  # Rust prints where it panics
 
 
 def test_tokens_are_spelt_as_tokenizers_does(tmp_path):

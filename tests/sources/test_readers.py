@@ -69,11 +69,11 @@ def test_a_document_beyond_the_limit_is_skipped_and_the_rest_read(tmp_path, opti
     texts, skipped = read(file, max_document_bytes=1000, **options)
     assert [t.strip() for t in texts] == ["before", "after", "y" * 1000]
     assert len(skipped) == 1
-    assert "longer than 1,000 bytes" in skipped[0]
+    assert skipped[0].endswith("longer than 1,000 bytes; max_document_bytes (--max-document) raises the limit")
     assert ("line 3" if "separator" not in options else "byte 8") in skipped[0]
     assert read(file, unit="file", max_document_bytes=1000)[1] == [
-        "a.txt: longer than 1,000 bytes. If it contains many documents, say how they are divided: the option unit. If it is one, "
-        "raise the limit on the size of a document"
+        "a.txt: longer than 1,000 bytes; max_document_bytes (--max-document) raises the limit, or unit (--unit) divides the file "
+        "into documents"
     ]
 
 

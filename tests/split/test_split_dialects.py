@@ -72,6 +72,20 @@ def test_a_property_that_no_table_has_is_translated_too():
     assert from_oniguruma(r"\p{Nonsense}{2}+|$") == r"(?:\p{Nonsense}{2})+|(?![^\n])"
 
 
+@pytest.mark.parametrize("name", ["Block=Arrows", "Bidi_Class=L", "Numeric_Value=1", "scx=Grek"])
+def test_a_property_that_no_table_has_is_not_written_even_where_both_dialects_spell_it_alike(name):
+    for pattern in (rf"\p{{{name}}}", rf"\p{{{name}}}+|\P{{{name}}}", rf"[^a\p{{{name}}}]|."):
+        with pytest.raises(ConversionError, match=name):
+            to_oniguruma(pattern)
+
+
+def test_a_name_of_letters_that_oniguruma_does_not_have_is_spelled_out():
+    written = to_oniguruma(r"\p{L&}+|\P{L&}")
+    assert written == r"[\p{Lu}\p{Ll}\p{Lt}]+|[^\p{Lu}\p{Ll}\p{Lt}]"
+    for text in texts(9, 100):
+        assert pretokens_theirs(written, text) == Splitter(r"\p{L&}+|\P{L&}").split(text)
+
+
 def test_all_characters_that_fold_to_several_are_known():
     assert expansions() == {char: char.casefold() for char in map(chr, range(0x110000)) if len(char.casefold()) > 1}
 

@@ -308,6 +308,20 @@ def test_damaged_metadata(tok, tmp_path, change):
         tokenmill.load_tokens(path)
 
 
+def test_metadata_without_a_field_and_with_an_unknown_one(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    path = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin").path
+    beside = tmp_path / "t.bin.json"
+    values = json.loads(beside.read_text())
+    for field in values.keys() - {"kind", "version", "part", "shard"}:
+        beside.write_text(json.dumps({name: value for name, value in values.items() if name != field}))
+        with pytest.raises(FormatError, match=rf"t\.bin\.json: damaged metadata \(the field '{field}' is missing\)"):
+            tokenmill.load_tokens(path)
+    beside.write_text(json.dumps({**values, "more": 1}))
+    with pytest.raises(FormatError, match=r"the field 'more' is unknown"):
+        tokenmill.load_tokens(path)
+
+
 def test_the_output_may_not_be_a_source(tok, tmp_path):
     (tmp_path / "a.txt").write_text("a")
     with pytest.raises(UsageError, match="this command reads"):

@@ -236,6 +236,24 @@ def test_all_ways_to_decode_give_the_same_text(published, name):
             assert not token or token[0] in text[start:], ids
 
 
+class Counting(frozenset):
+    """A set that counts how often it is asked."""
+
+    asked = 0
+
+    def __contains__(self, item):
+        self.asked += 1
+        return super().__contains__(item)
+
+
+def test_a_stream_looks_at_each_byte_token_of_a_run_once(published):
+    tok = published("llama2-sentencepiece.model")
+    stream, ids = tok.stream_decoder(), tok.encode("\U0001f99c" * 500)
+    stream._byte_tokens = Counting(stream._byte_tokens)
+    assert len(ids) > 2000 and "".join(map(stream.feed, ids)) + stream.finish() == tok.decode(ids)
+    assert stream._byte_tokens.asked <= len(ids)
+
+
 def test_special_tokens_are_left_out_on_request():
     tokens = tuple(bytes([byte]) for byte in range(256))
     added = (AddedToken("<s>", 256), AddedToken("<b>", 257, special=False))

@@ -112,12 +112,22 @@ def test_a_damaged_character_map(step, message):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"normalization": Normalization(("NFC",))}, {"normalization": Normalization(("NFKC", "Lowercase"))}],
+    "steps",
+    [
+        (),
+        ("NFC",),
+        ("NFKC", "Lowercase"),
+        ("NFC", ("ReplaceRegex", " {2,}", " ")),
+        (("ReplaceRegex", "(?<=e) | (?=a)", "_"),),
+        (("ReplaceRegex", "[^a]", "é"),),
+    ],
 )
-def test_bytes_that_are_not_utf8_stay_in_every_vocabulary(settings):
-    tok = Tokenizer(Vocabulary(tuple(bytes([byte]) for byte in range(256)), ("gpt2",), **settings))
-    for data in (b"\xff abc", b"a\xe2\x82 e\xcc\x81 \xff", b"\xed\xa0\x80"):
+@pytest.mark.parametrize("split", ["gpt2", r"\b\w+\b|.|\n"])  # by the kernel and by the regex module
+@pytest.mark.filterwarnings("ignore:the split pattern")
+def test_bytes_that_are_not_utf8_stay_in_every_vocabulary(steps, split):
+    settings = {"normalization": Normalization(steps)} if steps else {}
+    tok = Tokenizer(Vocabulary(tuple(bytes([byte]) for byte in range(256)), (split,), **settings))
+    for data in (b"\xff abc", b"a\xe2\x82 e\xcc\x81 \xff", b"\xed\xa0\x80", b"caf\xe9  \xff low"):
         ids = tok.encode_to_numpy(data)
         expected = tok._core.added.normalize(data.decode("utf-8", "surrogateescape"))
         assert tok.decode_bytes(ids) == expected.encode("utf-8", "surrogateescape")

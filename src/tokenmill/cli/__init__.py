@@ -32,9 +32,9 @@ def entry() -> None:
 
 def _run() -> Any:
     """Run the command; its exit code."""
-    # A closed stream is None. Results that cannot be written are an error, messages are not.
+    # A closed stream is None. Input that cannot be read and results that cannot be written are errors, messages are not.
     if sys.stdin is None:
-        sys.stdin = open(os.devnull)  # noqa: SIM115
+        sys.stdin = open(os.open(os.devnull, os.O_WRONLY), "w")  # noqa: SIM115
     if sys.stdout is None:
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115
     if sys.stderr is None:

@@ -14,6 +14,7 @@ from ..jobs.outputs import atomic_file, refuse_existing
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import alone
 from ..options import Argument, Option, refuse_given
+from ..sources.find import standard_input
 from ..token_files.job import Encode
 from ..token_files.settings import IdType, output_path
 from ..tokenizer import Tokenizer
@@ -141,6 +142,6 @@ def _ids(line: str, where: str, n_vocab: int) -> list[int]:
 def _opened(path: Path | None) -> io.TextIOWrapper:
     """The lines of a file, or of standard input. Bytes that are not UTF-8 are not ids."""
     try:
-        return io.TextIOWrapper(open(path, "rb") if path else sys.stdin.buffer, "utf-8-sig", "replace")
+        return io.TextIOWrapper(open(path, "rb") if path else standard_input().buffer, "utf-8-sig", "replace")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error

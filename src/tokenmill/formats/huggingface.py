@@ -348,6 +348,10 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
     sizes = memoryview(made.packed[1]).cast("I")
     if unknown is not None and unknown < len(sizes) and sizes[unknown] != NO_TOKEN and unknown in made.event_numbers:
         model["unk_token"].unsupported(f"merges join the unknown token, {show(unknown_text)}, to others")
+    if strip_decoded == "token":
+        tokens = (*filter(None, made.tokens), *(token.content.replace(mark, " ").encode() for token in added))
+        if any(b" " in token.lstrip(b" ") for token in tokens):
+            root["decoder"].unsupported(f"it leaves out every {mark} of the first token, also those inside of it")
     return made
 
 
@@ -374,8 +378,9 @@ def _check_combinations(
         if None in map(tables.get, needed):
             model["byte_fallback"].unsupported("tokenizers puts unknown tokens behind those of bytes")
     if mark and ("Replace", " ", mark) not in normalizers:
+        written = any(mark in str(part) for step in normalizers for part in step)
         for token, item in zip(added, root["added_tokens"], strict=True):
-            if token.normalized and (token.lstrip or token.rstrip or {" ", mark} & {*token.content}):
+            if token.normalized and (written or token.lstrip or token.rstrip or {" ", mark} & {*token.content}):
                 item.unsupported(f"it is found before spaces become {mark}, and tokenmill does not tell the two apart")
     if model["ignore_merges"].value and any(t.single_word and tables.get(t.content) is not None for t in added):
         root["added_tokens"].unsupported("a pretoken inside of a word can be a single_word token of the vocabulary")

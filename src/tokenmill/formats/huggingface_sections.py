@@ -30,6 +30,8 @@ from ..errors import ConversionError
 from ..split.names import is_plain_word
 from ..split.patterns import PATTERNS, PUNCTUATION
 from ..split.spelling import distinguishes, from_oniguruma, to_oniguruma
+from ..split.syntax import parse
+from ..split.tree import may_be_empty
 from ..vocabulary import Normalization, Template, Vocabulary
 from ..vocabulary.normalization import STEPS, Step, Stripped
 from ..vocabulary.vocabulary import NO_TEMPLATE, Items, Trims
@@ -61,13 +63,17 @@ def read_step(node: Json) -> Step:
         if old["Regex"].absent:
             return kind, old["String"].expect(str), new
         try:
-            return "ReplaceRegex", from_oniguruma(old["Regex"].expect(str)), new
+            pattern = from_oniguruma(old["Regex"].expect(str))
         except ConversionError as error:
             old["Regex"].unsupported(str(error))
+        if may_be_empty(parse(pattern)):
+            old["Regex"].unsupported("it can match no character, which tokenizers replaces in its own way")
+        return "ReplaceRegex", pattern, new
     if kind == "Strip":
         return kind, node.get("strip_left", bool, True), node.get("strip_right", bool, True)
     if STEPS.get(kind) != 0:
-        node.unsupported(f"the normalizer {kind!r} is not one that tokenmill has ({', '.join(STEPS)})")
+        known = ", ".join(step for step in STEPS if step not in ("CharacterMap", "ReplaceRegex"))
+        node.unsupported(f"the normalizer {kind!r} is not one that tokenmill has ({known})")
     return kind
 
 
@@ -276,10 +282,8 @@ class PreTokenizer:
             self.split_patterns.append(_of_matches(pattern, _behavior(node["behavior"], "Isolated"), node))
         else:
             node.unsupported(f"the pre-tokenizer {kind!r} drops or changes text")
-        if kind in ("ByteLevel", "Metaspace") and self.add_prefix_space is True and earlier:
-            node.unsupported(
-                f"{kind} puts a space before every pretoken of an earlier split, which tokenmill cannot do"
-            )
+        if kind in ("ByteLevel", "Metaspace") and self.add_prefix_space and earlier:
+            node.unsupported(f"{kind} puts a space before pretokens of an earlier split, which tokenmill cannot do")
 
 
 def _behavior(node: Json, default: str) -> str:

@@ -6,6 +6,7 @@ sentencepiece   tokenizer.model with Unigram, words, characters, or BPE of a rar
 
 from __future__ import annotations
 
+import binascii
 import json
 from collections.abc import Sequence
 
@@ -25,6 +26,7 @@ _MOST_GROWTH = 1_000
 def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequence[str]) -> Vocabulary:
     """The vocabulary of a tokenizer.json that tokenizers encodes with. root: the parsed file, perhaps without its tokens."""
     _check_merges(data, root)
+    _check_character_maps(root)
     model = LibraryModel(data, kind)
     normalize = getattr(model.tokenizer.normalizer, "normalize_str", str)
     added = [
@@ -84,6 +86,20 @@ def _check_merges(data: bytes, root: Json) -> None:
         end = right.encode("utf-8", "surrogatepass") if isinstance(right, str) else b""
         if len(end) < size or text_or_none(end[size:]) is None:
             merge.fail(f"{show(merge.value)} does not end with a token that continues a word")
+
+
+def _check_character_maps(root: Json) -> None:
+    """FormatError for a character map that tokenizers panics at: a size, as many bytes of a trie, and text."""
+    for step in steps_of(root["normalizer"]):
+        if step["type"].value == "Precompiled":
+            try:
+                map = binascii.a2b_base64(step["precompiled_charsmap"].expect(str), strict_mode=True)
+                end = 4 + int.from_bytes(map[:4], "little") // 4 * 4
+                map[end:].decode()
+            except ValueError as error:
+                step["precompiled_charsmap"].fail(f"the character map is damaged: {error}")
+            if end > len(map) or len(map) < 4:
+                step["precompiled_charsmap"].fail("the character map is cut short")
 
 
 def _vocabulary(

@@ -5,6 +5,7 @@ Prune and extend save the tokenizer and its id map; convert writes another forma
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING
 from ..errors import InputError, OptionName, UsageError, reason_of
-from ..jobs.outputs import is_device, named, refuse_existing, refuse_source_folder
+from ..jobs.outputs import is_device, named, refuse_existing, refuse_source_folder, remove
 from ..jobs.work import Overwrite, Threads
 from ..jobs.working_folder import alone
 from ..options import Argument, Option, Options, fields_of
@@ -280,7 +281,7 @@ class Convert(Options):
     """Convert a tokenizer to another format, and certify that the ids are the same.
 
     The output is read back by tokenmill and, if it is installed, by the library of the format. Notes list what the format
-    cannot store. A conversion that would change ids is refused.
+    cannot store. A conversion that would change ids is refused: new files that fail the comparison are removed.
 
     tokenmill convert cl100k_base my-folder --to huggingface --sample corpus/*.txt
     """
@@ -301,6 +302,7 @@ class Convert(Options):
         """Convert, read back, and compare."""
         from .. import formats
         from ..formats.finding import files_read
+        from ..formats.writing import paths_of
         from ..tokenizer import Tokenizer
         from .checking import check, document_texts
 
@@ -312,19 +314,25 @@ class Convert(Options):
         document_texts(self.sample, self.read)  # raises for a sample that does not exist, before the output is written
         vocabulary = formats.read(self.tokenizer, opening.split, special_tokens=specials, download=opening.download)
         options: dict[str, Any] = {"lossy": self.lossy, "overwrite": self.overwrite, "tokenizer": Tokenizer}
+        new = [path for path in (output, *paths_of(output, self.to)) if not path.exists()]
         notes = formats.write(vocabulary, output, self.to, **options)
         first, notes = Tokenizer(vocabulary), [*vocabulary.notes, *notes]
         if vocabulary.order == "events" and self.lossy:
             return Converted(first, notes, {})
-        again = Tokenizer(formats.read(output))
-        encoders: dict[str, LibraryEncoder | None] = {"tokenmill": None}
-        encoder = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
-        if encoder is not None and vocabulary.order != "events":
-            encoders[encoder.library] = encoder
-        readers = {}
-        for name, library in encoders.items():
-            texts = document_texts(self.sample, self.read)
-            readers[name] = check(first, again, texts=texts, library=library, progress=progress)
+        with contextlib.ExitStack() as unless_certified:
+            for path in new:
+                unless_certified.callback(remove, path)
+            again = Tokenizer(formats.read(output))
+            encoders: dict[str, LibraryEncoder | None] = {"tokenmill": None}
+            encoder = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
+            if encoder is not None and vocabulary.order != "events":
+                encoders[encoder.library] = encoder
+            readers = {}
+            for name, library in encoders.items():
+                texts = document_texts(self.sample, self.read)
+                readers[name] = check(first, again, texts=texts, library=library, progress=progress)
+            if all(agreement.difference is None for agreement in readers.values()):
+                unless_certified.pop_all()
         return Converted(first, notes, readers, again)
 
 

@@ -479,7 +479,4 @@ def why_not_utf8(data: bytes, start: int = 0) -> str:
 
 def too_long(limit: int | None) -> str:
     """Why a document of more than `limit` bytes is skipped."""
-    return (
-        f"longer than {limit:,} bytes. If it contains many documents, say how they are divided: the option unit. If it is one, "
-        "raise the limit on the size of a document"
-    )
+    return f"longer than {limit:,} bytes; max_document_bytes (--max-document) raises the limit"

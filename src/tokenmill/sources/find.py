@@ -9,10 +9,12 @@ from __future__ import annotations
 import glob
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from ..errors import InputError, OptionName, UsageError, plural, reason_of
 from .packed import COMPRESSIONS, LONG_NAMES
@@ -60,12 +62,20 @@ def find_sources(
     files: list[Source] = []
     for source in sources:
         if source == STDIN:
+            standard_input()
             files.append(STDIN)
         else:
             files += files_at(str(source)) if is_url(source) else _files(source, on_skip)
     if not files:
         raise InputError('no sources were given. Name at least one file, folder or glob, or "-" for standard input.')
     return files
+
+
+def standard_input() -> TextIO:
+    """sys.stdin. InputError if it is closed."""
+    if sys.stdin is None or not sys.stdin.readable():
+        raise InputError("standard input is closed. Name a file, or pipe the input in.")
+    return sys.stdin
 
 
 def is_url(source: str | os.PathLike) -> bool:

@@ -67,7 +67,8 @@ class FileSource(StreamSource):
                 length, self.done = len(self._rest), True
                 block.skips.append(Skip(self.name, "", str(error).removeprefix(f"{self.name}: ")))
             if self._cut is None and limit is not None and length > limit:
-                block.skips.append(Skip(self.name, "", too_long(limit)))
+                reason = f"{too_long(limit)}, or unit (--unit) divides the file into documents"
+                block.skips.append(Skip(self.name, "", reason))
                 self.done = True
                 return
             if self.done:

@@ -83,12 +83,11 @@ def _translated(pattern: str, source: Dialect, target: Dialect) -> str:
         tree = parse(pattern, source)
     except PatternError as error:
         raise ConversionError(str(error)) from None
+    spelt = Spelling(target).alternatives(tree)  # raises for what the other dialect cannot say
     try:
-        if parse(pattern, target) == tree:
-            return pattern
+        return pattern if parse(pattern, target) == tree else spelt
     except PatternError:
-        pass
-    return Spelling(target).alternatives(tree)
+        return spelt
 
 
 class Spelling:

@@ -91,12 +91,12 @@ def finder_of(pattern: str) -> Callable[[str], Iterable[tuple[int, int]]]:
     scanner = Scanner(tables)
 
     def find(text: str) -> list[tuple[int, int]]:
-        data = text.encode()
+        data = text.encode("utf-8", "surrogateescape")
         ends = _ends(scanner, data)
         matches = scanner.are_matches(data, ends)
         places = [0, *ends]
         if len(data) != len(text):
-            sizes = (len(data[start:end].decode()) for start, end in itertools.pairwise(places))
+            sizes = (len(data[a:b].decode("utf-8", "surrogateescape")) for a, b in itertools.pairwise(places))
             places = [0, *itertools.accumulate(sizes)]
         return [span for span, match in zip(itertools.pairwise(places), matches, strict=True) if match]
 

@@ -370,7 +370,7 @@ class Parser:
             if not self.rust and (posix := name.lower()) in ("graph", "print", "word", "xdigit"):
                 members = self.words(in_class) if posix == "word" else class_set(UNICODE_POSIX[posix])
             else:
-                known = property_set(name) if self.rust or "=" not in name else None
+                known = property_set(name) if self.rust or not {"=", "&"}.intersection(name) else None
                 members = known or CharSet("property", name, name=name)
             if negated:
                 return CharSet("not", self.chars(members) if self.rust or in_class else members)

@@ -108,6 +108,17 @@ def is_condition(node: Node) -> bool:
     return isinstance(node, Look | Around | Start)
 
 
+def may_be_empty(node: Node) -> bool:
+    """Whether a node may match no character."""
+    if isinstance(node, Alternate):
+        return any(map(may_be_empty, node.parts))
+    if isinstance(node, Concat):
+        return all(map(may_be_empty, node.parts))
+    if isinstance(node, Repeat):
+        return node.least == 0 or may_be_empty(node.node)
+    return may_be_empty(node.node) if isinstance(node, Atomic | Group) else not isinstance(node, Chars)
+
+
 def as_set(node: Node) -> CharSet | None:
     """The set of a node that always matches exactly one character, else None."""
     if isinstance(node, Chars):

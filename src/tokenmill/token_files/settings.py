@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -231,6 +231,9 @@ class Metadata:
                 )
             if version != VERSION:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
+            names = {each.name: each.default is MISSING for each in fields(cls)}
+            if wrong := sorted({*filter(names.get, names)} - values.keys() | values.keys() - names.keys()):
+                raise ValueError(f"the field {wrong[0]!r} is {'unknown' if wrong[0] in values else 'missing'}")
             loaded = cls(**values)
             loaded._refuse_impossible()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

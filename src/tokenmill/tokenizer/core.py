@@ -306,11 +306,11 @@ class Core:
             return self.kernel.listed(ids)
         if self.scanner:
             return self._by_kernel("encode", text, plan)
-        text = repair(text)
-        self.added.check(text, plan)
+        data = text if isinstance(text, bytes) else repair(text).encode()
+        self.added.check(data, plan)
         from .offsets import encode_parts  # late: few patterns need it
 
-        return self.kernel.listed(encode_parts(self, text.encode(), plan)[0])
+        return self.kernel.listed(encode_parts(self, data, plan)[0])
 
     def framed(self, ids: list[int]) -> list[int]:
         """The ids of a text between those that the template puts around it."""
@@ -353,7 +353,7 @@ class Core:
         return self._by_kernel("count", text, plan) if self.scanner else len(self.encode(text, plan))
 
     def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
-        """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""
+        """The text of the first `max_tokens` tokens, or of fewer where that prefix alone has more tokens."""
         if self.scanner and type(text) is str and type(max_tokens) is int and max_tokens >= 0:
             vocabulary = self.vocabulary
             unknown = -1 if vocabulary.unknown is None else vocabulary.unknown

@@ -160,7 +160,10 @@ class LibraryStreamDecoder(StreamDecoder):
     def feed(self, ids: int | Iterable[int]) -> str:
         """Take one id or several. Return the text that is complete now, which may be empty."""
         taken = (ids,) if isinstance(ids, Integral) else self._core.listed(ids)
-        self._ids += [int(id) for id in taken if id not in self._left_out]
+        added = [int(id) for id in taken if id not in self._left_out]
+        self._ids += added
+        if self._core.byte_ids.issuperset(added):
+            return ""
         end = len(self._ids)
         while end and self._ids[end - 1] in self._core.byte_ids:
             end -= 1

@@ -89,7 +89,7 @@ class StreamDecoder:
         self._decoder.reset()
         self._at_start = True
         self._spaces = 0  # at the start of the text, still to be left out
-        self._run: tuple[int, ...] = ()  # byte tokens at the end
+        self._run: list[int] = []  # byte tokens at the end
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """Take one id or several. Return the characters that are complete now, which may be none."""
@@ -103,12 +103,13 @@ class StreamDecoder:
             self._spaces, self._at_start = core.left_out(taken)
         if not self._byte_tokens:
             return self._shown(self._decoder.decode(core.text_decoder.decode_bytes(taken)))
-        taken = self._run + taken
-        end = len(taken)
+        end, complete = len(taken), list[int]()
         while end > 0 and taken[end - 1] in self._byte_tokens:
             end -= 1
-        self._run = taken[end:]
-        return self._shown(core.replace_byte_tokens(taken[:end]))
+        if end > 0:
+            complete, self._run = [*self._run, *taken[:end]], []
+        self._run += taken[end:]
+        return self._shown(core.replace_byte_tokens(complete))
 
     def _shown(self, text: str) -> str:
         spaces = leading_spaces(text, self._spaces)

@@ -98,7 +98,7 @@ class Tokenizer:
         """The ids of bytes, UTF-8 or not, without added tokens and normalization. `decode_bytes` returns `data`.
 
         For the split pattern, a byte outside of any well-formed UTF-8 character is a character of its own, and not a
-        letter, number or white space.
+        letter, number or white space. WordPiece and Unigram vocabularies encode U+FFFD in its place.
         """
         if isinstance(data, str):  # NumPy's str also has a buffer, of UTF-32
             raise TypeError
@@ -110,8 +110,8 @@ class Tokenizer:
     ) -> np.ndarray:
         """Return the ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
-        `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file. Bytes that are not UTF-8
-        are encoded as they are, with any vocabulary. In a str, lone surrogates become U+FFFD.
+        `text` may be UTF-8 bytes, which saves decoding the contents of a file. Bytes that are not UTF-8 are encoded as they are,
+        but as U+FFFD by WordPiece and Unigram vocabularies. In a str, lone surrogates become U+FFFD.
         """
         import numpy as np
 
@@ -221,9 +221,9 @@ class Tokenizer:
         return encode_with_unstable(self._core, text, self._plan(special))
 
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
-        """The longest prefix of `text` that ends at a token boundary and has at most `max_tokens` tokens.
+        """The text of the first `max_tokens` tokens of `text`, or of fewer where that prefix alone has more tokens.
 
-        It never ends inside a character. The rest of the text is not encoded. Options as for `encode`.
+        It never ends inside a character. The rest is not encoded. Lone surrogates become U+FFFD. Options as for `encode`.
 
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
@@ -233,7 +233,7 @@ class Tokenizer:
     def chunks(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
         """Split `text` at token boundaries into chunks of at most `max_tokens` tokens.
 
-        The concatenated chunks are `text`. Options as for `encode`.
+        The concatenated chunks are `text`, with U+FFFD for lone surrogates. Options as for `encode`.
 
         >>> tok.chunks("low lower lowest", 2)
         ['low lower', ' lowest']

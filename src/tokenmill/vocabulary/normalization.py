@@ -52,9 +52,12 @@ class Normalization(NamedTuple):
 
     @property
     def other_steps(self) -> tuple[Step, ...]:
-        """The normalizers but the two that write the mark."""
-        of_mark = {("Prepend", self.space_mark), ("Replace", " ", self.space_mark)} if self.space_mark else ()
-        return tuple(step for step in self.normalizers if step not in of_mark)
+        """The normalizers but the two that write the mark, each once."""
+        steps = [*self.normalizers]
+        for step in (("Prepend", self.space_mark), ("Replace", " ", self.space_mark)):
+            if self.space_mark and step in steps:
+                steps.remove(step)
+        return tuple(steps)
 
 
 NO_NORMALIZATION = Normalization()
