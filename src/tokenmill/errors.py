@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 R = TypeVar("R")
 FAILURES = (TypeError, AttributeError, LookupError, ValueError, OverflowError)  # after which types are looked at
-_SCALARS = {"bool": bool, "int": int, "int | None": int | None, "float": float, "float | None": float | None,
-            "str": str, "str | None": str | None}  # fmt: skip
+_SCALARS = {"bool": bool, "int": int, "int | None": int | None, "float": float, "float | None": float | None}
 UNIONS = (Union, UnionType)  # the origins of a type that is one of several
 
 
@@ -201,8 +200,8 @@ def checks_methods(cls: type[R]) -> type[R]:
 def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public function: an unknown keyword argument raises UnknownOptionError with the nearest known name.
 
-    Where the function fails because an argument is not of its type, that is a UsageError that names the argument. Texts, numbers
-    and flags that are given by name are checked before: many values would do for a flag.
+    Where the function fails because an argument is not of its type, that is a UsageError that names the argument. Numbers and
+    flags that are given by name are checked before: many values would do for a flag.
 
     >>> @suggests_options
     ... def load(path, *, split=None): ...

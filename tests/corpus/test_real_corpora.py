@@ -67,7 +67,7 @@ FORMULA = re.compile(r"\$[^$\n]+\$")  # of LaTeX
 
 def test_no_markup_is_left(wiki):
     for (_, title), text in wiki[0].items():
-        text = FORMULA.sub("", text)
+        text = FORMULA.sub("x", text)
         assert not [gone for gone in MARKUP if gone in text], title
         # Lines of tables, lists and headings; files and what stands in their frames; brackets around nothing.
         assert not re.search(r"^([•*:;|!]|#(?!#* )|-(?! |$)|==|\{\||\|\})", text, re.MULTILINE), title
@@ -84,7 +84,7 @@ SENTENCES = {
     ],
     ("enwiki", "Albedo"): [
         "The average overall albedo of Earth, its planetary albedo, is 30 to 35% because of cloud cover",
-        "where A is the astronomical albedo, D is the diameter in kilometers, and H is the absolute magnitude.",
+        "where $A$ is the astronomical albedo, $D$ is the diameter in kilometers, and $H$ is the absolute magnitude.",
         r"$A =\left ( \frac{1329\times10^{-H/5}}{D} \right ) ^2$",
     ],
     ("enwiki", "Alabama"): ["Alabama has one of the longest navigable inland waterways in the nation."],

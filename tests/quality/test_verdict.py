@@ -320,8 +320,6 @@ def test_wrong_arguments_are_named(tok):
     for wrong in ("py8k", 5):
         with pytest.raises(tokenmill.errors.WrongTypeError, match=r"^tokenizers is .* it must be a Tokenizer"):
             tokenmill.report(wrong)
-    with pytest.raises(tokenmill.errors.WrongTypeError, match=r"^name is 5"):
-        tokenmill.inspect(tok, name=5)
     for wrong in (2.0, -0.1, float("nan")):
         with pytest.raises(UsageError, match=r"^thresholds contains"):
             tokenmill.compare([tok], WordCounts.from_mapping({b"low": 1}), thresholds=[wrong])

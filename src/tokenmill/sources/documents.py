@@ -224,7 +224,7 @@ def read_documents(
     format: str | None = None,
     unit: str = "file",
     separator: str = "",
-    field: str = "text",
+    field: str | Sequence[str] = "text",
     max_document_bytes: int | None = MAX_DOCUMENT_BYTES,
     skip_damaged: bool = False,
     on_skip: OnSkip | None = None,

@@ -72,8 +72,8 @@ def find_sources(
 
 
 def standard_input() -> TextIO:
-    """sys.stdin. InputError if it is closed."""
-    if sys.stdin is None or not sys.stdin.readable():
+    """sys.stdin. InputError if it was closed when Python began: the command line puts a file that is only written in its place."""
+    if sys.stdin is None or getattr(sys.stdin, "mode", "r") == "w":
         raise InputError("standard input is closed. Name a file, or pipe the input in.")
     return sys.stdin
 
