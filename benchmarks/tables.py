@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 
 from tokenmill.quality.metrics import gini
@@ -295,7 +296,7 @@ def playground(results: dict) -> list[str]:
         speeds.append([name, *(spread(n / t for t in ours) for n, (ours, _) in zip(sizes, rounds, strict=True))])
         gains.append([name, *(spread((b / a for a, b in zip(*both, strict=True)), "x") for both in rounds)])
     sizes = results["sizes"]
-    page = sum(size for name, size in sizes.items() if not name.startswith("packs/"))
+    page = sum(size for name, size in sizes.items() if not re.fullmatch(r"packs/\d+\.tmpack", name))
     return section(
         "## Playground",
         "Time from a key press to the repainted tokens in Chromium: median, and the 95th percentile in brackets. The key is "
