@@ -43,7 +43,7 @@ class Forms(Options):
             refuse_existing(self.html, overwrite=self.overwrite, sources=sources)
 
     def show(self, report: Report, first: Sequence[str] | None = None) -> None:
-        """Write the page or print the report. first: the keys of the tables that a terminal shows, of which it shows the first five."""
+        """Write the page or print the report. first: the keys of the tables for a terminal, which shows five of them."""
         report.provenance = replace(report.provenance, command=printable(shlex.join(["tokenmill", *sys.argv[1:]])))
         length, of_page = ((most if self.top is None else self.top) or None for most in (10, 200))
         if self.html is not None:

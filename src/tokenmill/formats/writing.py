@@ -108,7 +108,7 @@ def checked_files(
     lossy: bool = False,
     tokenizer: Callable[[Vocabulary], Any] | None = None,
 ) -> tuple[dict[str, bytes], list[str]]:
-    """What `_files_of` returns; ConversionError for files that would give other ids. tokenizer: see `write`."""
+    """Return what `_files_of` does. Raises ConversionError for files that would give other ids. tokenizer: see `write`."""
     files, left_out = _files_of(vocabulary, target, format, lossy)
     if format in (*_ONE_FILE, "huggingface"):
         _check_ids(vocabulary, next(iter(files.values())), tokenizer)

@@ -135,7 +135,7 @@ def _divided(token: bytes) -> tuple[bytes, str, bytes]:
 
 
 def _crosses(token: bytes) -> bool:
-    """Whether a token contains a part of a character, and something of another one."""
+    """Whether a token contains a part of a character and bytes of another one."""
     try:
         head, middle, tail = _divided(token)
     except UnicodeDecodeError:
@@ -144,7 +144,7 @@ def _crosses(token: bytes) -> bool:
 
 
 def _beside(token: bytes, crossing: Sequence[bytes]) -> Iterator[str]:
-    """Texts of `token` beside another one that crosses into its first or last character, and takes bytes that would merge with it."""
+    """Texts in which `token` is beside another one that takes the other bytes of its first or last character."""
     if not any(completions(token)):
         return
     for gap in [b"", *(bytes([byte]) for byte in CONTINUATION)]:

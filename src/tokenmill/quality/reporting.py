@@ -142,11 +142,11 @@ class Report:
     provenance: Provenance
 
     def table(self, key: str) -> Table:
-        """The table named `key`; UsageError if there is none."""
+        """Return the table named `key`. Raises UsageError if there is none."""
         return _by_key(self.tables, key, "table")
 
     def chart(self, key: str) -> Chart:
-        """The chart named `key`; UsageError if there is none."""
+        """Return the chart named `key`. Raises UsageError if there is none."""
         return _by_key(self.charts, key, "chart")
 
     def svg(self, key: str) -> str:

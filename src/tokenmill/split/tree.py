@@ -109,7 +109,7 @@ def is_condition(node: Node) -> bool:
 
 
 def may_be_empty(node: Node) -> bool:
-    """Whether a node may match no character."""
+    """Whether a node can match the empty string."""
     if isinstance(node, Alternate):
         return any(map(may_be_empty, node.parts))
     if isinstance(node, Concat):

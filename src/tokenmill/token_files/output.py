@@ -44,7 +44,7 @@ def _refuse_existing(path: Path, settings: Settings, overwrite: bool, sources: I
 
 @contextmanager
 def made_at(output: Path, settings: Settings) -> Iterator[Path]:
-    """Give the path to make the output at: a device has no place for other files beside it, so the ids are copied to it."""
+    """Yield the path where the output is made. For a device that is a temporary file, whose ids are then copied to it."""
     if not is_device(output):
         yield output
         return

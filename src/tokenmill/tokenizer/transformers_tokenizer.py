@@ -144,9 +144,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     def rust(self) -> Any:
         """The object of tokenizers. ConversionError if none gives the same ids."""
         rust = to_hf(self.vocabulary)
-        rust.post_processor = rust.post_processor or ByteLevel(
-            trim_offsets=False
-        )  # which marks the text, but no padding
+        if rust.post_processor is None:
+            rust.post_processor = ByteLevel(trim_offsets=False)  # which changes nothing, but tells text from padding
         return rust
 
     @lazy

@@ -18,7 +18,7 @@ I3. The ids of a pretoken are those of its segments. A merge, or a removal of wh
     with the others and without.
 
 I3 is about merging. Where a whole pretoken is looked up among the tokens first, a segment is not: it is not a pretoken. That makes no
-difference to a token that merging makes of its own bytes. A segment that may be another token is joined to one beside it.
+difference to a token that merging makes of its own bytes. A segment that may be another token is joined to its neighbour.
 
 Pairs of ASCII characters are in a table of pairs of bytes. Where whole texts are cut, it is made the union of eight products, so that
 vector code can look 64 pairs up at once (_byte_pairs.h). The others are in Bloom filters, one for pairs of characters and a small one for pairs with a
