@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 from ..errors import ConversionError, OptionName
 from ..split.patterns import CHAINS, LINES, PATTERNS
 from ..vocabulary import AddedToken, Normalization, Vocabulary
+from ..vocabulary.normalization import MARK
 from . import merges_txt as table
 from ._bpe_tables_cy import BpeTables, end_of_texts
 from .file_content import Json, fail
 from .merges_txt import roles_of, with_roles
-from .pieces import MARK, Kind, Pieces, added_tokens, check_scores, texts_and_kinds, token_texts
+from .pieces import Kind, Pieces, added_tokens, check_scores, texts_and_kinds, token_texts
 from .rank_merges import merges_by_rank
 from .sentencepiece_model import NormalizerSpec, piece_scores, scored_vocabulary
 

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from ..errors import FormatError
 from ..vocabulary import AddedToken, LibraryModel, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
+from ..vocabulary.normalization import MARK
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import to_token
 from .file_content import MAX_ID, Json, show
 from .huggingface_sections import steps_of
-from .pieces import BYTE_TEXT, MARK, Kind, Pieces, added_tokens, byte_of, text_or_none
+from .pieces import BYTE_TEXT, Kind, Pieces, added_tokens, byte_of, text_or_none
 
 _MOST_GROWTH = 1_000
 

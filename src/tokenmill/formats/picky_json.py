@@ -9,9 +9,9 @@ latest token first. A word that is a token becomes that token at once. Words sta
 from __future__ import annotations
 
 from ..vocabulary import AddedToken, Normalization, Vocabulary
+from ..vocabulary.normalization import MARK
 from .file_content import MAX_ID, Json
 from .huggingface_sections import METASPACE_SPLIT
-from .pieces import MARK
 from .rank_merges import merges_by_rank
 
 _UNKNOWN = "<UNK>"

@@ -11,7 +11,6 @@ from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import to_text
 from .file_content import fail, show
 
-MARK = "\u2581"  # stands for a space
 BYTE_TEXT = re.compile("<0x[0-9A-Fa-f]{2}>")
 BYTE_TEXTS = [f"<0x{byte:02X}>" for byte in range(256)]  # of the tokens that stand for bytes
 

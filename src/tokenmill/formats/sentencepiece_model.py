@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from ..errors import ConversionError, require
 from ..vocabulary import AddedToken, Normalization, Vocabulary
-from ..vocabulary.normalization import Step, Stripped
+from ..vocabulary.normalization import EXTRA_SPACES, MARK, Step, Stripped
 from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import tables_of
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
-from .pieces import BYTE_TEXTS, MARK, Kind, Pieces, added_tokens, byte_of, check_scores, texts_and_kinds, token_texts
+from .pieces import BYTE_TEXTS, Kind, Pieces, added_tokens, byte_of, check_scores, texts_and_kinds, token_texts
 
 UNIGRAM, BPE = 1, 2
 UNKNOWN_SURFACE = " \u2047 ".encode()  # unless the trainer's unk_surface says otherwise
@@ -48,7 +48,7 @@ class NormalizerSpec(NamedTuple):
             map = binascii.b2a_base64(self.precompiled_charsmap, newline=False).decode()
             steps.append(("CharacterMap", map, "\0".join(sorted(kept))))
         if removes:
-            steps += [("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " ")]
+            steps += EXTRA_SPACES
         if prefix and not in_text:  # before a map that may leave nothing of the text
             steps.insert(len(steps) if removes else 0, ("Prepend", MARK))
         steps.append(("Replace", " ", MARK))

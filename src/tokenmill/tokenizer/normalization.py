@@ -27,7 +27,9 @@ from itertools import accumulate, chain, pairwise
 from ..errors import FormatError, WrongTypeError
 from ..split.splitter import finder_of
 from ..vocabulary import NORMALIZERS
-from ..vocabulary.normalization import Step
+from ..vocabulary.lazy import lazy
+from ..vocabulary.normalization import EXTRA_SPACES, MARK, Step
+from .encoding._sections_cy import key_pairs
 
 Change = Callable[[str], str]
 
@@ -110,7 +112,7 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
         end = max(start, len(text.rstrip(STRIPPED))) if right else len(text)
         return [*([(0, start, "")] if start else []), *([(end, len(text), "")] if end < len(text) else [])]
     if name == "CharacterMap":
-        return CharacterMap(*arguments).edits(text)
+        return character_map(*arguments).edits(text)
     change = _change_of(name)
     form = name.replace("C", "D") if name in NORMALIZERS else ""  # takes apart what the step composes
     starts = [n for n, character in enumerate(text) if n == 0 or not form or not _joins(character, form)]
@@ -143,31 +145,40 @@ def _joining() -> frozenset[str]:
     return frozenset(mark for _, mark in _compositions()).union(hangul)
 
 
-def joined_pairs() -> list[tuple[int, int, int]]:
-    """Return the rows (starter, mark, 0) of pairs that NFC makes one character, with `NO_POINT` as the mark where the starter
+def joined_pairs(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
+    """Return the rows (starter, mark, 0) of pairs that the steps make another text, with `NO_POINT` as the mark where the starter
     decomposes itself, and as the starter in (NO_POINT, mark, class + 1).
 
     A mark in a row stays as it is after a starter that is in no row with it or with NO_POINT: nothing composes with it then.
     """
+    if map := _map_of(steps):
+        return [(*pair, 0) for pair in map.pairs] + [(_NO_POINT, second, 1) for _, second in map.pairs]
     rows = [(ord(starter), ord(mark), 0) for starter, mark in _compositions()]
     rows += [(ord(unicodedata.normalize("NFC", starter + mark)), _NO_POINT, 0) for starter, mark in _compositions()]
     return rows + [(_NO_POINT, ord(mark), 1 + unicodedata.combining(mark)) for mark in _joining()]
 
 
-def class_page(change: Change, steps: Sequence[Step], number: int) -> tuple[bytes, bytes]:
+def class_page(steps: Sequence[Step], space: str, number: int) -> tuple[bytes, bytes]:
     """Return the classes of the 128 code points from 128 * `number` on, and what those of MAY_CHANGE become alone.
 
     MAY_CHANGE: it may change alone, or with what is before it. MAY_JOIN: it may compose with the starter before it; see
     `joined_pairs`. Otherwise the combining class + 1, or 1 where no step is one of Unicode's forms.
     The second is UTF-8 behind 129 offsets, uint16: code point n becomes what is between offsets n and n + 1. It is empty where
     a text with each character as it becomes alone may change in another way.
-    change: applies `steps`, which are CHARACTER_STEPS, and perhaps then replaces one character.
+    steps: CHARACTER_STEPS or a character map, then perhaps EXTRA_SPACES. space: becomes a space after all of them; "" for nothing.
     """
-    joining = _joining() if number and any(step in NORMALIZERS for step in steps) else frozenset()
+    trimmed, map = removes_spaces(steps), _map_of(steps)
+    steps = steps[:-2] if trimmed else steps
+    forms = any(step in NORMALIZERS for step in steps)
+    joining = map.seconds if map else _joining() if number and forms else frozenset()
+    change = normalizer_of(steps)
+    mixed = trimmed and space and change(space) == space  # it is not one of the spaces that go
+    change = normalizer_of((*steps, ("Replace", space, " "))) if space else change
     classes, alone = bytearray(), []
-    page = "".join(map(chr, range(128 * number, 128 * number + 128)))
-    if change(page) == page and joining.isdisjoint(page) and not any(map(unicodedata.combining, page)):
-        return b"\1" * 128, b"" if len(steps) > 1 else array("H", [258] * 129).tobytes()
+    page = "".join(chr(point) for point in range(128 * number, 128 * number + 128))
+    together = len(steps) > 1 or (mixed and space in page) or (map and not map.by_characters)
+    if change(page) == page and joining.isdisjoint(page) and not any(unicodedata.combining(each) for each in page):
+        return b"\1" * 128, b"" if together else array("H", [258] * 129).tobytes()
     for character in page:
         new = change(character)
         alone.append(b"")
@@ -177,11 +188,39 @@ def class_page(change: Change, steps: Sequence[Step], number: int) -> tuple[byte
         elif character in joining:
             classes.append(MAY_JOIN)
         else:
-            mark = joining and unicodedata.combining(character)
+            mark = forms and joining and unicodedata.combining(character)
             classes.append(1 + mark if mark and not _unassigned().match(character) else 1)
-    if len(steps) > 1:
+    if together:
         return bytes(classes), b""
-    return bytes(classes), array("H", accumulate(map(len, alone), initial=258)).tobytes() + b"".join(alone)
+    return bytes(classes), array("H", accumulate((len(each) for each in alone), initial=258)).tobytes() + b"".join(
+        alone
+    )
+
+
+def removes_spaces(steps: Sequence[Step]) -> bool:
+    """Whether the last steps are EXTRA_SPACES."""
+    return (*steps[-2:],) == EXTRA_SPACES
+
+
+def only_characters(steps: Sequence[Step]) -> bool:
+    """Whether the steps change characters one by one, or with their neighbours."""
+    return len(steps) == 1 if has_map(steps) else all(step in CHARACTER_STEPS for step in steps)
+
+
+def keeps_mark(steps: Sequence[Step]) -> bool:
+    """Whether such steps leave a MARK before a text, or make it a space, whatever the text is."""
+    map = _map_of(steps)
+    return normalizer_of(steps)(MARK) in (MARK, " ") and not (map and any(first == ord(MARK) for first, _ in map.pairs))
+
+
+def has_map(steps: Sequence[Step]) -> bool:
+    """Whether the first step is a character map."""
+    return bool(steps) and steps[0][0] == "CharacterMap"
+
+
+def _map_of(steps: Sequence[Step]) -> CharacterMap | None:
+    """The character map that the steps begin with."""
+    return character_map(*steps[0][1:]) if has_map(steps) else None
 
 
 def _change_of(name: str, *arguments) -> Change:
@@ -236,6 +275,12 @@ def _unassigned() -> re.Pattern[str]:
     return re.compile(f"([{low}]|(?=[\U00010000-\U0010ffff])[{high}])")
 
 
+@lru_cache(16)
+def character_map(data: str, kept: str) -> CharacterMap:
+    """The CharacterMap of a step."""
+    return CharacterMap(data, kept)
+
+
 class CharacterMap:
     """The character map of a SentencePiece model (`precompiled_charsmap`): replaces texts of a few characters.
 
@@ -255,17 +300,48 @@ class CharacterMap:
         self.units = array("I", raw[4 : 4 + size])
         self.replacements = raw[4 + size :]
         self.kept = dict.fromkeys(kept.split("\0") if kept else ())
-        self._first = lru_cache(1 << 16)(partial(self._next, 0))
+
+    @lazy
+    def pairs(self) -> list[tuple[int, int]]:
+        """The code points of the first two characters of each key of two or more."""
+        return key_pairs(self.units)
+
+    @lazy
+    def firsts(self) -> dict[str, str]:
+        """By the second character of a key, those before it."""
+        firsts: dict[str, str] = {}
+        for first, second in self.pairs:
+            firsts[chr(second)] = firsts.get(chr(second), "") + chr(first)
+        return firsts
+
+    @lazy
+    def seconds(self) -> frozenset[str]:
+        """The characters that may change with the one before them."""
+        return frozenset(map(chr, {second for _, second in self.pairs}))
+
+    @lazy
+    def by_characters(self) -> bool:
+        """Whether a text without the first two characters of a key changes character by character."""
+        spaces = MARK.encode() in self.replacements or b"  " in self.replacements
+        return not spaces and all(self._replaced(character) is None for kept in self.kept for character in kept)
+
+    def _replaced(self, character: str) -> str | None:
+        return self._replacement(unit) if (unit := self._next(0, character)) else None
 
     def edits(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield replacements: text[start:end] by another text."""
-        starts = "".join(filter(self._first, {*text}))
-        if not starts and not self.kept:
+        characters = {*text}
+        alone = "".join(each for each in characters if self._replaced(each) is not None)
+        begins = [re.escape(kept) for kept in self.kept]
+        begins += [f"[{re.escape(alone)}]"] * bool(alone)
+        if seconds := "".join(self.firsts.keys() & characters):
+            firsts = "".join(map(self.firsts.__getitem__, seconds))
+            begins.append(f"[{re.escape(firsts)}](?=[{re.escape(seconds)}])")
+        if not begins:
             return
         done = 0
-        starts += "".join(key[0] for key in self.kept)
-        begins_key = re.compile(f"[{re.escape(starts)}]")
-        longest = max(map(len, self.kept), default=0)
+        begins_key = re.compile("|".join(begins))
+        longest = max((len(kept) for kept in self.kept), default=0)
         while (match := begins_key.search(text, done)) is not None:
             start = match.start()
             candidates = (text[start:end] for end in range(min(len(text), start + longest), start, -1))

@@ -17,9 +17,18 @@ from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.normalization import Step
 from .encoding._finder_cy import Finder
 from .encoding._sections_cy import Sections
-from .normalization import CHARACTER_STEPS, class_page, joined_pairs, normalizer_of
+from .normalization import (
+    CHARACTER_STEPS,
+    class_page,
+    has_map,
+    joined_pairs,
+    keeps_mark,
+    normalizer_of,
+    only_characters,
+    removes_spaces,
+)
 
-STRETCH_START = 4  # the rules of _sections_cy.pxd for a space before a text
+STRETCH_START, BARE_START = 4, 5  # the rules of _sections_cy.pxd for a space before a text
 PREFIXES: dict[object, int] = {False: 0, True: 1, "first": 2, "text": 3}
 Specials = str | Collection[str]
 NONE: frozenset[str] = frozenset()
@@ -101,18 +110,31 @@ class AddedTokens:
         normal = {self.found_as(token.content): token for token in tokens if token.normalized}
         marks = bool(mark) and ("Replace", " ", mark) in changes.normalizers
         spaces: tuple[Step, ...] = (("Replace", mark, " "),) if mark else ()
-        if changes.prepends and (steps or normal):  # the mark before a text may be part of a token
-            steps = (*changes.normalizers, *spaces)
-            return Sections(raw, _finder_of(normal), _bytes_change(steps), prefix=prefix, marks=marks), steps
         if changes.prepends:
-            prefix = STRETCH_START
+            prefix = self._prefix_of_marks(steps, normal)
+            if not prefix:  # the mark before a text may be part of a token
+                steps = (*changes.normalizers, *spaces)
+                return Sections(raw, _finder_of(normal), _bytes_change(steps), marks=marks), steps
         if not steps and not mark:
             return Sections(raw, _finder_of(normal), prefix=prefix) if tokens or prefix else None, ()
-        page_of, all_steps = None, (*steps, *spaces)
-        if all(step in CHARACTER_STEPS for step in steps):
-            page_of = partial(class_page, normalizer_of(all_steps), steps)
-        steps = all_steps
-        return Sections(raw, _finder_of(normal), _bytes_change(steps), page_of, joined_pairs, prefix, marks), steps
+        page_of, joined, by_map, trims = None, None, has_map(steps), removes_spaces(steps)
+        if only_characters(steps[:-2] if trims else steps):
+            page_of, joined = partial(class_page, steps, mark), partial(joined_pairs, steps)
+        steps = (*steps, *spaces)
+        change = _bytes_change(steps)
+        return Sections(raw, _finder_of(normal), change, page_of, joined, prefix, marks, trims, by_map), steps
+
+    def _prefix_of_marks(self, steps: tuple[Step, ...], normal: Mapping[str, AddedToken]) -> int:
+        """The rule for a space that stands for the mark before a text; 0 if the mark must be there before tokens are found.
+
+        steps: the others. normal: the tokens that are found after them.
+        """
+        normalizers = self.normalization.normalizers
+        if any(text.startswith(" ") or token.lstrip for text, token in normal.items()):
+            return 0
+        if not steps or normalizers[len(steps)][0] == "Prepend":
+            return STRETCH_START
+        return BARE_START if normalizers[0][0] == "Prepend" and only_characters(steps) and keeps_mark(steps) else 0
 
     def found_as(self, content: str) -> str:
         """The text that a normalized token is found as."""

@@ -14,6 +14,10 @@ STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {
     "Prepend": 1, "CharacterMap": 2, "Replace": 2, "ReplaceRegex": 2, "Strip": 2,
 }  # fmt: skip
 
+MARK = "\u2581"  # stands for a space in SentencePiece's pieces
+# SentencePiece's remove_extra_whitespaces: no spaces at both ends, and one for several.
+EXTRA_SPACES: tuple[Step, ...] = (("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " "))
+
 
 class Normalization(NamedTuple):
     """The changes to a text before it is split, and what decoding undoes. The default changes nothing.

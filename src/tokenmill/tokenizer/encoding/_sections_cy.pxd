@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from tokenmill.kernels._pair_map cimport tm_pair_map
 from tokenmill.split._scan_cy cimport tm_byte_pairs
@@ -11,6 +11,7 @@ cdef enum:
     FIRST_PART = 2  # the same, only where the text begins
     TEXT_START = 3  # a space where the text begins, whatever is there
     STRETCH_START = 4  # a space at the start of each stretch
+    BARE_START = 5  # the same, also where normalization leaves nothing of a stretch
 
 
 # An added token in a text: text[start:end], with the white space that it takes in. `start` is the length of the text if there
@@ -39,6 +40,9 @@ cdef class NormalizationCheck:
     cdef tm_pair_map joined  # see `joined_pairs` in normalization.py
     cdef object joined_of  # what it is made from, on first use
     cdef bint ascii  # no character of ASCII changes
+    cdef bint printable  # none but control characters does
+    cdef bint trims  # spaces at both ends go, and one stays of several: the text is a whole stretch
+    cdef bint exact  # pairs in `joined` are no marks; where there is none, each character changes alone
     # The first two bytes of characters whose class is not 1 or not known, for vector instructions; NULL before there is enough text.
     cdef const tm_byte_pairs* unsure
     cdef bint learned  # there are classes that `unsure` has not
@@ -49,6 +53,8 @@ cdef class NormalizationCheck:
     cdef int make_unsure(self) except -1  # from the classes that are known
     cdef uint8_t class_of(self, uint32_t point) noexcept nogil
     cdef uint8_t mark_class(self, uint32_t point) noexcept nogil  # the class of what may join, too
+    # Whether eight bytes at `at` change nothing, where `before` is the byte before them.
+    cdef bint unchanged(self, const uint8_t* text, uint8_t before, uint64_t* eight) noexcept nogil
     # Normalize text[0:length] to `out`, which has room for `room` bytes. Returns their number, or -1: that takes `Sections.change`.
     cdef Py_ssize_t change(self, const uint8_t* text, size_t length, uint8_t* out, size_t room) noexcept nogil
     cdef int learn_joined(self) except -1

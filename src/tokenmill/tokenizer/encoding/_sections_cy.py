@@ -16,6 +16,8 @@ The flags of a token, as in Hugging Face tokenizers: it takes in the white space
 found only where no word character touches it (SINGLE_WORD).
 """
 
+from _thread import interrupt_main
+
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
@@ -47,6 +49,7 @@ MAY_JOIN = cython.declare(uint8_t, 254)
 MAY_CHANGE = cython.declare(uint8_t, 255)
 NO_POINT = cython.declare(uint32_t, 0xFFFFFFFF)
 HIGH_BITS = cython.declare(uint64_t, 0x8080808080808080)
+ONES = cython.declare(uint64_t, 0x0101010101010101)
 NO_TOKEN_ID = cython.declare(uint32_t, 0xFFFFFFFF)
 FIRST_SEEN = cython.declare(cython.size_t, 1 << 14)  # bytes of text after which vector instructions are worth their table
 MOST_WAIT = cython.declare(cython.size_t, 1 << 12)  # bytes without them where they find something often
@@ -58,12 +61,14 @@ class NormalizationCheck:
     """Whether a text is normalized already. Threads share it.
 
     page_of: returns the classes of 128 code points, and what they become alone: see `class_page` in normalization.py. joined: returns
-    the pairs of code points that may become one character; see `joined_pairs` there.
+    the pairs of code points that may become one character; see `joined_pairs` there. trims, exact: see _sections_cy.pxd.
     """
 
-    def __cinit__(self, page_of, joined):
+    def __cinit__(self, page_of, joined, trims: cython.bint, exact: cython.bint):
         self.page_of = page_of
         self.joined_of = joined
+        self.trims = trims
+        self.exact = exact
         self.kept = []
         self.classes = cython.cast(cython.pointer(uint8_t), tm_pages_new(POINTS))
         self.alone = cython.cast(
@@ -73,6 +78,7 @@ class NormalizationCheck:
             raise MemoryError
         self.class_of(0)
         self.ascii = page_of(0)[0] == bytes([1]) * 128
+        self.printable = page_of(0)[0][32:127] == bytes([1]) * 95
         self.due = FIRST_SEEN
 
     def __dealloc__(self):
@@ -81,12 +87,17 @@ class NormalizationCheck:
         tm_pair_map_free(cython.address(self.joined))
 
     def class_of(self, point):
-        """Two threads may fill a page at once, and write the same."""
+        """Two threads may fill a page at once, and write the same. A text with a page that fails goes to `Sections.change`, which raises."""
         first: cython.size_t = point // PAGE * PAGE
         if self.classes[point] == 0:
             with cython.gil:
-                page: tuple = self.page_of(first // PAGE)
-                if MAY_JOIN in page[0]:
+                try:
+                    page: tuple = self.page_of(first // PAGE)
+                except BaseException as error:
+                    if isinstance(error, KeyboardInterrupt):
+                        interrupt_main()
+                    return MAY_CHANGE
+                if MAY_JOIN in page[0] or self.exact:
                     self.learn_joined()
                 if page[1]:
                     self.kept.append(page)
@@ -138,15 +149,28 @@ class NormalizationCheck:
         self.unsure = unsure
         return 0
 
+    def unchanged(self, text, before, eight):
+        memcpy(eight, text, 8)
+        x: uint64_t = eight[0]
+        if x & HIGH_BITS or not self.printable:
+            return False
+        # No control character, and DEL is none either: 7F + 1 has the high bit, and 1F | 80 less 20 has not.
+        if not self.ascii and (x + ONES | ~((x | HIGH_BITS) - 32 * ONES)) & HIGH_BITS:
+            return False
+        if self.trims:
+            spaces: uint64_t = ~(((x ^ 32 * ONES) | HIGH_BITS) - ONES) & HIGH_BITS
+            return spaces & spaces << 8 == 0 and not (before == 32 and text[0] == 32)
+        return True
+
     def passing(self, text, length):
         at: cython.size_t = 0
         resume: cython.size_t = 0  # where vector instructions go on
         wait: cython.size_t = 0
         point: uint32_t = 0
-        starter: uint32_t = NO_POINT
+        starter: uint32_t = 32 if self.trims else NO_POINT
         eight: uint64_t
         last: uint8_t = 1
-        if self.ascii and self.learned:
+        if self.ascii and self.learned and not self.trims:
             self.seen += length
             if self.seen >= self.due and tm_has_simd():
                 with cython.gil:
@@ -164,14 +188,10 @@ class NormalizationCheck:
                 if before > at:
                     at = before
                     starter = NO_POINT
-            if self.ascii:
-                while at + 8 <= length:
-                    memcpy(cython.address(eight), text + at, 8)
-                    if eight & HIGH_BITS:
-                        break
-                    at += 8
-                    last = 1
-                    starter = text[at - 1]
+            while at + 8 <= length and self.unchanged(text + at, 32 if starter == 32 else 0, cython.address(eight)):
+                at += 8
+                last = 1
+                starter = text[at - 1]
             while at + 2 <= length and 0xC2 <= text[at] < 0xE0 and text[at + 1] & 0xC0 == 0x80:  # letters of many scripts
                 point = (text[at] & 0x1F) << 6 | (text[at + 1] & 0x3F)
                 if self.classes[point] != 1:
@@ -187,7 +207,7 @@ class NormalizationCheck:
                 last = 1
                 starter = point
             if at == length:
-                return length
+                break
             size = tm_utf8_read(text + at, length - at, cython.address(point))
             if size == 0:  # a byte that is not UTF-8
                 at += 1
@@ -197,6 +217,8 @@ class NormalizationCheck:
             of_point = self.classes[point]
             if of_point == 0:
                 of_point = self.class_of(point)
+            if point == 32 and starter == 32 and self.trims:
+                return at
             if of_point >= MAY_JOIN:
                 if (
                     of_point == MAY_CHANGE
@@ -211,39 +233,50 @@ class NormalizationCheck:
                 return at
             last = of_point
             at += size
-        return length
+        return length - 1 if self.trims and length > 0 and text[length - 1] == 32 else length
 
     def change(self, text, length, out, room):
         at: cython.size_t = 0
         used: cython.size_t = 0
         point: uint32_t = 0
+        starter: uint32_t = NO_POINT  # the character before
         eight: uint64_t
         if self.alone[0] == cython.NULL:
             return -1
         while at < length:
-            if self.ascii:
-                while at + 8 <= length and used + 8 <= room:
-                    memcpy(cython.address(eight), text + at, 8)
-                    if eight & HIGH_BITS:
-                        break
-                    memcpy(out + used, cython.address(eight), 8)
-                    at += 8
-                    used += 8
-                if at == length:
-                    break
+            while at + 8 <= length and used + 8 <= room and self.unchanged(
+                text + at, out[used - 1] if used > 0 else 32, cython.address(eight)
+            ):
+                memcpy(out + used, cython.address(eight), 8)
+                at += 8
+                used += 8
+                starter = text[at - 1]
+            if at == length:
+                break
             new: cython.pointer(cython.const[uint8_t]) = text + at
             of_point: uint8_t = 1
             size = n = tm_utf8_read(text + at, length - at, cython.address(point))
             if size == 0:  # a byte that is not UTF-8
                 size = n = 1
+                point = NO_POINT
             else:
                 of_point = self.class_of(point)
+            if self.exact:
+                if of_point >= MAY_JOIN and tm_pair_map_get(cython.address(self.joined), starter, point) != NO_VALUE:
+                    return -1
+                starter = point
             if of_point == MAY_CHANGE:
-                ends = self.alone[point // PAGE] + point % PAGE
+                ends = self.alone[point // PAGE]
+                if ends == cython.NULL:
+                    return -1
+                ends += point % PAGE
                 new = cython.cast(cython.pointer(uint8_t), self.alone[point // PAGE]) + ends[0]
                 n = ends[1] - ends[0]
             if used + n > room:
                 return -1
+            if self.trims and n > 0 and new[0] == 32 and (used == 0 or out[used - 1] == 32):
+                new += 1
+                n -= 1
             place = used
             if 1 < of_point < MAY_CHANGE:  # a mark goes before those of a higher class
                 of_point = self.mark_class(point)
@@ -260,7 +293,50 @@ class NormalizationCheck:
             memcpy(out + place, new, n)
             at += size
             used += n
-        return used if self.passing(out, used) == used else -1
+        while self.trims and used > 0 and out[used - 1] == 32:
+            used -= 1
+        return used if self.exact or self.passing(out, used) == used else -1
+
+
+def key_pairs(units: cython.const[uint32_t][::1]) -> list:
+    """Return the code points (first, second) that keys of a double array begin with. See CharacterMap in normalization.py."""
+    text: uint8_t[8]
+    i: uint32_t
+    n: uint32_t = units.shape[0]
+    pairs: list = []
+    room: cython.size_t = 4 * (cython.cast(cython.size_t, n) + 256)
+    memory: bytes = bytes(2 * room)
+    # The children of a unit are where its offset and their label lead: by these places the first child, by child the next one.
+    child = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(memory))
+    next = child + room // 4
+    for i in range(n):
+        label: uint32_t = units[i] & 0x800000FF
+        if 0 < label < 256:
+            next[i] = child[i ^ label]
+            child[i ^ label] = i
+    _add_pairs(cython.address(units[0]), n, child, next, 0, text, 0, NO_POINT, pairs)
+    return pairs
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _add_pairs(units: cython.pointer(cython.const[uint32_t]), n: uint32_t, child: cython.pointer(uint32_t), next: cython.pointer(uint32_t),
+               unit: uint32_t, text: cython.pointer(uint8_t), size: cython.size_t, first: uint32_t, pairs: list) -> cython.int:
+    """Add the pairs of the keys that lead to a unit. text: the bytes so far of the second character, or of the first without one."""
+    point: uint32_t = 0
+    unit ^= units[unit] >> 10 << ((units[unit] & 1 << 9) >> 6)
+    found: uint32_t = child[unit] if unit < n + 256 else 0
+    while found > 0:
+        text[size] = found ^ unit
+        if tm_utf8_read(text, size + 1, cython.address(point)) < size + 1:
+            if size < 3:
+                _add_pairs(units, n, child, next, found, text, size + 1, first, pairs)
+        elif first != NO_POINT:
+            pairs.append((first, point))
+        else:
+            _add_pairs(units, n, child, next, found, text + 4, 0, point, pairs)
+        found = next[found]
+    return 0
 
 
 @cython.cclass
@@ -268,16 +344,17 @@ class Sections:
     """The added tokens to find in a text, and what happens to the text between them. Immutable; threads share it.
 
     raw, normal: finders of added tokens. change: normalizes bytes; None for no normalization. page_of, joined: see
-    NormalizationCheck; None if every stretch must be given to `change`. prefix: the rule for a space before a text.
+    NormalizationCheck, and trims, exact; None if every stretch must be given to `change`. prefix: the rule for a space before a text.
     marks: whether a space in a normalized stretch stands for a mark, so that no normal token takes it in.
     """
 
     def __cinit__(self, raw: Finder | None = None, normal: Finder | None = None, change=None, page_of=None,
-                  joined=None, prefix: cython.int = 0, marks: cython.bint = False):
+                  joined=None, prefix: cython.int = 0, marks: cython.bint = False, trims: cython.bint = False,
+                  exact: cython.bint = False):
         self.raw = raw
         self.normal = normal
         self.change = change
-        self.check = None if page_of is None else NormalizationCheck(page_of, joined)
+        self.check = None if page_of is None else NormalizationCheck(page_of, joined, trims, exact)
         self.always = change is not None and page_of is None
         self.prefix = prefix
         if normal is not None:
@@ -332,7 +409,7 @@ class Sections:
     def prefixed(self, text, at, first):
         if self.prefix == NO_PREFIX:
             return False
-        if self.prefix == STRETCH_START:
+        if self.prefix >= STRETCH_START:
             return first > 0
         if self.prefix == TEXT_START:
             return first == 2

@@ -18,11 +18,13 @@ from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import TM_NO_BLOCK,
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     ADDED_TOKEN,
+    BARE_START,
     CHANGED_STRETCH,
     IN_CHANGED,
     NO_PREFIX,
     PART,
     PREFIXED_PART,
+    STRETCH_START,
     TEXT_START,
 )
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED, release, reserve
@@ -117,7 +119,8 @@ class Stages:
                 fail = end
                 if not state.in_stretch:
                     if state.passed < end:
-                        state.passed = at + sections.passing(text + at, _window(text, end, length) - at)
+                        whole: cython.bint = sections.check is not None and sections.check.trims
+                        state.passed = at + sections.passing(text + at, (end if whole else _window(text, end, length)) - at)
                     fail = min(state.passed, end)
                 if fail < end:
                     code = self.changed_stretch(state, text, at, fail, end, sections)
@@ -149,7 +152,9 @@ class Stages:
                 sections.next_token(sections.normal, text, at, length, cython.address(state.normal))
         while at < length and at < stop:
             end = state.normal.start
-            if not state.in_part and (at < end or (sections.prefix == TEXT_START and state.first == 2)):
+            if not state.in_part and (
+                at < end or (sections.prefix == TEXT_START and state.first == 2) or (sections.prefix >= STRETCH_START and state.first > 0)
+            ):
                 state.in_part = True
                 prefixed = sections.prefixed(text, at, state.first)
                 code = _record(self, state, at, end, PREFIXED_PART if prefixed else PART)
@@ -181,6 +186,7 @@ class Stages:
         local: cython.bint = (
             sections.check is not None and (sections.normal is None or sections.inside is not None)
             and sections.prefix == NO_PREFIX and self.cutter is None and self.scanner is not None and self.scanner.joined == cython.NULL
+            and not sections.check.trims
         )
         while at < end:
             if local:
@@ -257,6 +263,10 @@ class Stages:
             at = state.at
             if code == 0 and at < cython.cast(cython.size_t, size) and signalled():
                 code = SIGNALLED
+        if size == 0 and sections.prefix == BARE_START and state.first > 0:
+            code = _record(self, state, 0, 0, PREFIXED_PART)
+            if code == 0:
+                code = self.prefixed(state, changed, 0, 0)
         if code == 0:
             code = self.flush(state)
         state.readable = readable
