@@ -9,7 +9,15 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
 from .. import formats
-from ..errors import UnknownTokenError, UsageError, checks_methods, refuse_unknown, require, suggests_options
+from ..errors import (
+    UnknownTokenError,
+    UsageError,
+    WrongTypeError,
+    checks_methods,
+    refuse_unknown,
+    require,
+    suggests_options,
+)
 from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
@@ -195,8 +203,10 @@ class Tokenizer:
 
         0 unless the tokenizer was loaded with `drop_unknown`, or its own library drops them. `allowed_special` as for `encode`.
         """
-        model = self.vocabulary.library
-        return 0 if model is None else model.count_dropped(text, self._plan(special).allowed)
+        plan, model = self._plan(special), self.vocabulary.library
+        if not isinstance(text, str):
+            raise WrongTypeError(f"text is str, not {type(text).__name__}")
+        return 0 if model is None else model.count_dropped(text, plan.allowed)
 
     def count_tokens_in(self, counts: WordCounts) -> int:
         """The number of tokens of the counted text: the tokens of each pretoken times its count.
