@@ -9,15 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
 from .. import formats
-from ..errors import (
-    UnknownTokenError,
-    UsageError,
-    WrongTypeError,
-    checks_methods,
-    refuse_unknown,
-    require,
-    suggests_options,
-)
+from ..errors import UnknownTokenError, UsageError, checks_methods, refuse_unknown, require, suggests_options
 from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
@@ -198,6 +190,7 @@ class Tokenizer:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""
         return self._core.count(text, self._plan(special), num_threads)
 
+    @suggests_options
     def count_dropped(self, text: str, **special: Unpack[SpecialOptions]) -> int:
         """The number of characters of `text`, or of bytes in a byte-level tokenizer.json, that have no token and are dropped.
 
@@ -205,7 +198,7 @@ class Tokenizer:
         """
         plan, model = self._plan(special), self.vocabulary.library
         if not isinstance(text, str):
-            raise WrongTypeError(f"text is str, not {type(text).__name__}")
+            raise TypeError
         return 0 if model is None else model.count_dropped(text, plan.allowed)
 
     def count_tokens_in(self, counts: WordCounts) -> int:
