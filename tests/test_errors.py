@@ -208,6 +208,7 @@ def test_methods_refuse_unknown_options_and_wrong_types():
         tok.encode_ordinary,
         tok.encode_batch,
         tok.count_tokens,
+        tok.count_dropped,
         tok.decode,
         tok.show,
         splitter.split,
@@ -223,6 +224,8 @@ def test_methods_refuse_unknown_options_and_wrong_types():
         lambda: tok.decode_bytes(3.5),
         lambda: tok.decode_batch(3.5),
         lambda: tok.id_to_token(3.5),
+        lambda: tok.count_dropped(3.5),
+        lambda: tokenmill.train_from_iterator([text], 260, ratios=range(3)),
         lambda: tok.count_tokens_in(text),
         lambda: counts.merge(3.5),
         lambda: counts.merge([text]),
@@ -350,10 +353,41 @@ def test_constructors_and_options_name_the_argument_of_a_wrong_type():
         for call in calls:
             with pytest.raises(errors.UsageError, match=f"^{name}[ :,?']"):
                 call()
-    with pytest.raises(
-        errors.UnknownOptionError, match=r"Tokenizer\(\) has no option 'cache'. Did you mean 'cache_bytes'"
-    ):
-        tokenmill.Tokenizer(tok.vocabulary, cache=1)
+    for call, known in {
+        lambda: tokenmill.Tokenizer(
+            tok.vocabulary, cache=1
+        ): "Tokenizer() has no option 'cache'. Did you mean 'cache_bytes'",
+        lambda: tokenmill.Train(300, splits="gpt2"): "Train() has no option 'splits'. Did you mean 'split'",
+        lambda: tok.vocabulary.replace(tokens_=()): "replace() has no option 'tokens_'. Did you mean 'tokens'",
+    }.items():
+        with pytest.raises(errors.UnknownOptionError, match=re.escape(known)):
+            call()
+
+
+def test_numbers_of_numpy_and_texts_of_pyarrow_are_accepted():
+    import numpy as np
+    import pyarrow as pa
+
+    import tokenmill
+
+    texts = ["low lower", "newest"]
+    tok = tokenmill.train_from_iterator(pa.array(texts), np.int64(258))
+    assert tok == tokenmill.train_from_iterator(pa.chunked_array([texts]), 258)
+    assert tokenmill.check(tok, tok, fuzz=1, seed=np.int64(5)).difference is None
+    assert tokenmill.InspectionOptions(junk_at=np.float32(0.5)).junk_at == 0.5
+    with pytest.raises(errors.WrongTypeError, match=r"num_threads is array\(.*; it must be a whole number or None"):
+        tok.encode_batch(texts, num_threads=np.array([1, 2]))
+
+
+def test_a_number_of_threads_is_checked_for_a_short_text_too():
+    import tokenmill
+
+    tok = tokenmill.train_from_iterator(["low"], 258)
+    for call in (tok.encode, tok.encode_to_numpy, tok.count_tokens, tok.encode_batch, tok.decode_batch):
+        with pytest.raises(errors.UsageError, match="num_threads is 0; it must be at least 1"):
+            call([] if "batch" in call.__name__ else "low", num_threads=0)
+    with pytest.raises(errors.UsageError, match="num_threads is 0; it must be at least 1"):
+        tokenmill.check(tok, tok, fuzz=1, num_threads=0)
 
 
 def test_a_comparison_at_other_thresholds_than_that_of_junk(tmp_path):

@@ -115,6 +115,14 @@ def test_threads_have_one_name(function):
     assert has != (function == "add_up")  # which is one merge of sorted files
 
 
+@pytest.mark.parametrize("name", ["Train", "Count", "CountOptions", "train", "train_parity"])
+def test_signatures_have_plain_types(name):
+    value = getattr(tokenmill, name)
+    for function in (value, value.__init__):
+        assert "Option(" not in str(inspect.signature(function))
+    assert "min_count: int = 1" in str(inspect.signature(value)) or name == "Count"
+
+
 def test_every_public_name_is_there():
     assert tokenmill.__all__ == PUBLIC.split()
     for name in tokenmill.__all__:

@@ -26,6 +26,7 @@ import os
 import reprlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from numbers import Integral, Real
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
@@ -310,14 +311,10 @@ def fits(value: Any, hint: Any) -> bool:
     if hint is Path:
         return isinstance(value, str | os.PathLike)
     if hint in (int, float) and not isinstance(value, bool):
-        return hasattr(value, "__index__") or (hint is float and isinstance(value, float))
+        return isinstance(value, Integral if hint is int else Real)
     if not isinstance(value, origin or hint) or (isinstance(value, bool) and hint is int):
         return False
     if isinstance(value, Mapping) and len(inner) == 2:
         return all(fits(key, inner[0]) and fits(each, inner[1]) for key, each in value.items())
-    within = (
-        isinstance(value, list | tuple | set | frozenset | dict | str | bytes)
-        and len(inner) == 1
-        and inner[0] is not Any
-    )
+    within = isinstance(value, Collection) and len(inner) == 1 and inner[0] is not Any
     return not within or all(fits(each, inner[0]) for each in value)

@@ -18,7 +18,19 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from .errors import (
     FAILURES,
@@ -127,8 +139,25 @@ def _field(name: str, option: Option, hint: Any, default: Any) -> Field:
     return Field(name, option, kinds, choices, many, default, type(None) in get_args(hint))
 
 
+class _Signature:
+    """The signature of a class of options, with the types that Python needs: without the texts of the command line."""
+
+    def __get__(self, instance: object, owner: Any) -> inspect.Signature:
+        owner.__init__.__annotations__.update(get_type_hints(owner))
+        signature = inspect.signature(owner.__init__)
+        return signature.replace(parameters=[*signature.parameters.values()][1:])  # but for self
+
+
 class Options:
     """Base of the classes that define options. Raises UsageError for a value that is not allowed."""
+
+    __signature__ = _Signature()
+
+    if not TYPE_CHECKING:  # type checkers know the options from the fields
+
+        def __new__(cls, *args: Any, **options: Any) -> Self:
+            refuse_unknown(cls.__name__, options, cls.__dataclass_fields__)
+            return super().__new__(cls)
 
     def __init_subclass__(cls) -> None:
         if check := vars(cls).get("__post_init__"):

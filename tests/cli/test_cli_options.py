@@ -302,7 +302,10 @@ def test_inspect_prints_five_tables_and_says_how_to_see_the_rest(folder):
     short, long = run(folder, "inspect", "tok", "a.txt"), run(folder, "inspect", "tok", "a.txt", "--all")
     assert "more tables: --all" in short.stderr and "--all" not in long.stderr
     assert "The vocabulary" in short.stdout and "By script" not in short.stdout and "By script" in long.stdout
-    assert "--all is only for the terminal" in run(folder, "inspect", "tok", "--all", "--json", code=2).stderr
+    assert (
+        "--all is not used by JSON, Markdown and HTML"
+        in run(folder, "inspect", "tok", "--all", "--json", code=2).stderr
+    )
 
 
 def test_bars_reach_their_end(monkeypatch):

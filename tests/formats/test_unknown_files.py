@@ -25,6 +25,7 @@ from tokenmill.errors import FormatError
         ("vocab.json", b'["[PAD]", "the", "##ing"]', "a list of tokens without merges or scores"),
         ("rwkv_vocab.txt", b"1 '\\x00' 1\n2 '\\x01' 1\n", "a vocabulary of RWKV, which is not BPE"),
         ("a.txt", b"Some prose, and nothing else.\n", "this is not a vocabulary"),
+        ("a.md", b"## A heading\n## Another\n## A third\n## A fourth\n", "this is not a vocabulary"),
         ("a.txt", b"", "an empty file"),
         ("tokenizer.json", b"version https://git-lfs.github.com/spec/v1\noid sha256:79e3\nsize 9\n", "git lfs pull"),
         ("tokenizer.model", b"version https://git-lfs.github.com/spec/v1\noid sha256:79e3\nsize 9\n", "git lfs pull"),

@@ -28,7 +28,7 @@ def test_bin_and_npy_are_the_ids_of_all_documents_with_the_end_after_each(tok, s
     assert (made.dtype, made.documents, made.tokens) == ("uint16", len(documents), len(wanted))
     assert made.text_bytes == sum(len(document.encode()) for document in documents)
     assert stream_of(tmp_path / "t.bin", "<u2") == wanted
-    tokenmill.encode_files(tok, paths, tmp_path / "t.npy", format="npy")
+    tokenmill.encode_files(tok, paths, tmp_path / "t.npy")
     array = np.load(tmp_path / "t.npy", mmap_mode="r")
     assert array.dtype == np.uint16 and array.ndim == 1 and array.tolist() == wanted
     for name in ("t.bin", "t.npy"):

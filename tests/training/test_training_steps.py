@@ -25,8 +25,7 @@ def test_the_module_times_each_step(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("the low lower lowest of the newest " * 30)
     learn.main([str(tmp_path / "a.txt"), "12"])
     shown = capsys.readouterr().out
-    names = [line.split()[0] for line in shown.splitlines()[1:]]
-    assert names[:8] == [*STEPS, "kernel", "From", "tokenmill"] and {*names[8:]} <= {"rustbpe", "tokenizers"}
+    assert [line.split()[0] for line in shown.splitlines()[1:]] == [*STEPS, "kernel"]
 
 
 def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 from typing import Annotated
 
-from ..errors import OptionName, UsageError, printable
+from ..errors import UsageError, printable
 from ..formats.finding import files_read
 from ..jobs.work import Threads
-from ..options import Argument, Option
+from ..options import Argument, Option, refuse_given
 from ..quality import judging
 from ..quality.names import given_name, tokenizer_name
 from ..sources.blocks import ReadOptions
@@ -43,10 +43,8 @@ def inspect(
     """
     named, path = given_name(tokenizer)
     forms.check([*files_read(path), *(given_name(source)[1] for source in sources)])
-    if everything and (forms.json or forms.markdown or forms.html is not None):
-        raise UsageError(
-            OptionName("everything"), " is only for the terminal; the other forms have all tables: leave it out"
-        )
+    if forms.json or forms.markdown or forms.html is not None:
+        refuse_given(None, "JSON, Markdown and HTML, which have all tables", everything=everything)
     tok, name, text = opening.load(path), named or tokenizer_name(path), list(sources) or None
     with progress_bar() as progress:
         report = judging.inspect(tok, text=text, name=name, options=options, num_threads=num_threads, progress=progress)

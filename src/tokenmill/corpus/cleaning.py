@@ -88,10 +88,7 @@ def clean(
         if finished is not None:
             return finished
     key = {"sources": fingerprint(files), "options": settings}
-    with (
-        working_folder(working_path, folder, key, job.resumes(files)) as working,
-        drawn(progress) as show,
-    ):
+    with working_folder(working_path, folder, key, job.resumes(files)) as working, drawn(progress) as show:
         if not working.has_states():
             _remove_output(folder)
         try:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from ..errors import UsageError, suggests_options
+from ..errors import UsageError, WrongTypeError, suggests_options
 from ..jobs.progress import Meter, Progress, drawn
 from ..jobs.work import JobOptions
 from ..sources.blocks import BLOCK, Block
@@ -177,8 +177,10 @@ def _batches(texts: Iterable[str | bytes]) -> Iterator[list[bytes]]:
     documents: list[bytes] = []
     size = 0
     for text in texts:
+        if hasattr(text, "as_py"):  # an item of an array of PyArrow
+            text = text.as_py()
         if not isinstance(text, (str, bytes, bytearray, memoryview)):
-            raise UsageError(f"the texts must be strings or bytes, but one is {type(text).__name__}: {text!r:.60}")
+            raise WrongTypeError(f"the texts must be strings or bytes, but one is {type(text).__name__}: {text!r:.60}")
         documents.append(without_surrogates(text)[0].encode() if isinstance(text, str) else bytes(text))
         size += len(documents[-1])
         if size >= BLOCK:

@@ -134,10 +134,7 @@ def decoder_json(vocabulary: Vocabulary) -> dict[str, Any]:
         return {"type": "Sequence", "decoders": bytes_and_fuse} if vocabulary.byte_tokens else {"type": "Fuse"}
     if strip_decoded == "token":
         return {"type": "Metaspace", "replacement": mark, "prepend_scheme": "always", "split": False}
-    steps: list[dict[str, Any]] = [
-        {"type": "Replace", "pattern": {"String": mark}, "content": " "},
-        *bytes_and_fuse,
-    ]
+    steps: list[dict[str, Any]] = [{"type": "Replace", "pattern": {"String": mark}, "content": " "}, *bytes_and_fuse]
     if strip_decoded:
         steps.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
     return {"type": "Sequence", "decoders": steps}

@@ -40,7 +40,7 @@ def describe(data: bytes) -> str | None:
         if re.match(beginning, data):
             return found
     lines = data[: 1 << 16].splitlines()
-    if b"[UNK]" in lines or sum(line.startswith(b"##") for line in lines) > 3:
+    if b"[UNK]" in lines or sum(re.fullmatch(rb"##[^\s#]+", line) is not None for line in lines) > 3:
         return "a WordPiece vocabulary (vocab.txt), which does not say how text is normalized; load the tokenizer.json of the model"
     if data.lstrip(BLANK)[:1] in (b"{", b"["):
         if len(data) > 1 << 20 and re.match(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\d', data):

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import sys
+from numbers import Integral
 from pathlib import Path
 from typing import IO
 
@@ -29,7 +30,7 @@ def threads_for(num_threads: int | None) -> int:
     """The number of threads that `num_threads` asks for; None means all cores this process may use."""
     if num_threads is None:
         return available_cores()
-    if isinstance(num_threads, bool) or not hasattr(num_threads, "__index__"):
+    if isinstance(num_threads, bool) or not isinstance(num_threads, Integral):
         kind = type(num_threads).__name__
         raise WrongTypeError(f"num_threads is {num_threads!r}, of the type {kind}; it must be a whole number or None")
     if not 1 <= num_threads <= MOST_THREADS:

@@ -12,6 +12,7 @@ import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from ..errors import ConversionError, UsageError, suggests_options
 from ..formats.rank_merges import ranks_of
 from ..jobs.progress import Progress, drawn
+from ..kernels.machine import threads_for
 from ..options import refuse_given
 from ..sources.blocks import ReadOptions
 from ..sources.documents import refuse_text
@@ -154,7 +156,7 @@ def check(
 
         if not isinstance(library, LibraryEncoder):
             raise UsageError(f"library is {library!r}; give what formats.encode_with_library returns, or None")
-    trial = _Trial(tokenizer, other, library, num_threads)
+    trial, seed = _Trial(tokenizer, other, library, threads_for(num_threads)), index(seed)
     proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)
     stages: list[tuple[str, _Texts, int | None]] = [

@@ -23,6 +23,7 @@ from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.documents import Chosen, Place, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from ..tokenizer.tokenizer import Tokenizer
+from .formats import FORMAT_OF
 from .output import checked_output, made_at, publish_files
 from .parts import Counts, Part, PartWriter, encode_sources
 from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
@@ -40,7 +41,7 @@ def encode_files(
     sources: Paths,
     output: str | os.PathLike,
     *,
-    format: str = "bin",
+    format: str | None = None,
     options: EncodeOptions | None = None,
     on_skip: OnSkip | None = None,
     job: JobOptions | None = None,
@@ -53,6 +54,7 @@ def encode_files(
     sources, tokenizer and options resumes an interrupted one.
 
     format: "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo" or "datatrove": see docs/reference/token-files.md.
+        None is the format of the suffix of `output`, else "bin".
     on_skip: called for each document that cannot be read and is left out. With None, the first one raises InputError.
     job: on Ray, one task encodes a whole source.
     num_threads: overrides `num_threads` of `job`.
@@ -63,6 +65,7 @@ def encode_files(
     """
     start, options, job = time.perf_counter(), options or EncodeOptions(), JobOptions.of(job, num_threads)
     on_skip = options.read.skipper(on_skip)
+    format = format or FORMAT_OF.get(Path(output).suffix, "bin")
     settings = settings_for(tok, format, options)
     inputs = find_sources(sources, on_skip)
     refuse_text(inputs, options.read)

@@ -147,11 +147,11 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
     needed = {(part, shard) for part in numbers for shard in range(shards.get(part, 1))}
     if missing := sorted(needed - set(numbered)):
         names = ", ".join(
-            (f"{part}/{len(numbers)}" if part_of else "") + f" number {shard}" * bool(shards)
+            " ".join([f"{part}/{len(numbers)}"] * bool(part_of) + [f"number {shard}"] * bool(shards))
             for part, shard in missing[:20]
         )
         more = f" and {len(missing) - 20:,} more" if len(missing) > 20 else ""
-        raise UsageError(f"{len(missing):,} of {len(needed):,} parts are missing: {names.strip()}{more}")
+        raise UsageError(f"{len(missing):,} of {len(needed):,} parts are missing: {names}{more}")
     return ordered
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .core import Core
 
-LONG = 4096  # ids
+LONG, MANY = 4096, 1 << 20  # ids of a list, and of all: to start a thread takes as long as to decode 10,000
 LONG_TEXT, PIECE = 1 << 20, 1 << 18  # characters, bytes
 CHUNKS = 8  # per thread: few enough to cost nothing, enough for the threads to end together
 
@@ -61,10 +61,10 @@ def refuse_unknown_handler(errors: Any) -> None:
 
 
 def decode_batch(decode: Callable[[Item], Result], batch: Iterable[Item], num_threads: int | None) -> list[Result]:
-    """`decode` of each list of ids: by threads only if the lists are so long that it runs without the GIL."""
-    lists = list(batch)
+    """`decode` of each list of ids: by threads only for many ids, in lists so long that it runs without the GIL."""
+    lists, threads = list(batch), threads_for(num_threads)
     ids = sum(len(each) for each in lists if hasattr(each, "__len__") and getattr(each, "ndim", 1) != 0)
-    return map_batch(decode, lists, num_threads if ids > LONG * len(lists) else 1)
+    return map_batch(decode, lists, threads if ids > max(MANY, LONG * len(lists)) else 1)
 
 
 def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
@@ -92,7 +92,10 @@ def encode_divided(core: Core, text: str | bytes, plan: Plan, num_threads: int |
     """The ids of a long text in one array, by several threads; None if one is as good, or it cannot be divided."""
     if not isinstance(text, (str, bytes)):
         raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
-    if len(text) < LONG_TEXT or (threads := threads_for(num_threads)) == 1:
+    if num_threads is None and len(text) < LONG_TEXT:
+        return None
+    threads = threads_for(num_threads)
+    if threads == 1 or len(text) < LONG_TEXT:
         return None
     borders = _borders(core, text)
     pieces = tuple(text[start:end] for start, end in itertools.pairwise(borders))

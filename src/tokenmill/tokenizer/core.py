@@ -299,7 +299,7 @@ class Core:
     def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
         """The ids of `text`, on several threads if it is long. Raises SpecialTokenError for a text that the plan refuses."""
         try:
-            long = num_threads != 1 and len(text) >= LONG_TEXT
+            long = num_threads != 1 and (len(text) >= LONG_TEXT or num_threads is not None)
         except TypeError:
             raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}") from None
         if long and (ids := encode_divided(self, text, plan, num_threads)) is not None:

@@ -190,13 +190,16 @@ class Tokenizer:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""
         return self._core.count(text, self._plan(special), num_threads)
 
+    @suggests_options
     def count_dropped(self, text: str, **special: Unpack[SpecialOptions]) -> int:
         """The number of characters of `text`, or of bytes in a byte-level tokenizer.json, that have no token and are dropped.
 
         0 unless the tokenizer was loaded with `drop_unknown`, or its own library drops them. `allowed_special` as for `encode`.
         """
-        model = self.vocabulary.library
-        return 0 if model is None else model.count_dropped(text, self._plan(special).allowed)
+        plan, model = self._plan(special), self.vocabulary.library
+        if not isinstance(text, str):
+            raise TypeError
+        return 0 if model is None else model.count_dropped(text, plan.allowed)
 
     def count_tokens_in(self, counts: WordCounts) -> int:
         """The number of tokens of the counted text: the tokens of each pretoken times its count.

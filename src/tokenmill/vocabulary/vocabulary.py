@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
-from ..errors import PatternError, suggests_options
+from ..errors import PatternError, refuse_unknown, suggests_options
 from ..split.names import regular_expressions
 from . import validation
 from ._packed_cy import pack_tokens, unpack_tokens
@@ -27,7 +27,7 @@ _CHOICES = {
     "whole_pretokens": (True, False),
     "fuse_unknown": (True, False),
 }
-_DERIVED = ("n_vocab", "bytes_apart", "_fingerprint")  # lazy attributes that depend on settings
+_DERIVED = ("special_tokens", "n_vocab", "bytes_apart", "_fingerprint")  # lazy attributes that depend on settings
 Trims = Literal["", "all", "prefix"]
 Items = tuple[tuple[str | int, int], ...]
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
@@ -197,6 +197,7 @@ class Vocabulary:
 
         Unchanged tokens and merges are not checked again, because that takes seconds for 500,000 merges.
         """
+        refuse_unknown("replace", fields, FIELDS)
         # In order "events", which tokens are removed depends on the added tokens.
         if self.order == "events" or not fields.keys() <= _SETTINGS:
             return Vocabulary(**{name: getattr(self, name) for name in FIELDS} | fields)
@@ -247,7 +248,7 @@ class Vocabulary:
     def __reduce__(self) -> tuple[Any, ...]:
         return Vocabulary, tuple(getattr(self, name) for name in FIELDS)
 
-    @property
+    @lazy
     def special_tokens(self) -> dict[str, int]:
         """The control tokens: text -> id."""
         return {token.content: token.id for token in self.added_tokens if token.special}
