@@ -99,6 +99,17 @@ def command(*words: str) -> None:
         raise RuntimeError(f"tokenmill {' '.join(words)}: {printed.getvalue()}")
 
 
+def shared_file(*names: str) -> Path:
+    """A file of the large corpora or of the published vocabularies. Exit if it is not on this machine."""
+    path = SHARED.joinpath(*names)
+    if not path.exists():
+        sys.exit(
+            f"no {path}: set TOKENMILL_SHARED to the folder with the large corpora and the vocabularies, or run make bench-quick, "
+            "which needs neither"
+        )
+    return path
+
+
 def corpus_file(name: str, limit: int | None = None) -> Path:
     """The corpus `name` (en, multi, code) as a plain file of at most `limit` bytes, decompressed once into the cache."""
     import zstandard
@@ -106,7 +117,7 @@ def corpus_file(name: str, limit: int | None = None) -> Path:
     path = CACHE / (f"{name}.txt" if limit is None else f"{name}-{limit}.txt")
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        with zstandard.open(SHARED / "corpus" / f"{name}.txt.zst", "rb") as packed:
+        with zstandard.open(shared_file("corpus", f"{name}.txt.zst"), "rb") as packed:
             if limit is None:
                 with open(path.with_suffix(".part"), "wb") as file:
                     shutil.copyfileobj(packed, file, 1 << 20)

@@ -55,7 +55,9 @@ def test_without_a_compiler_one_line_says_what_to_install(monkeypatch):
 
 @pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="needs a clone")
 def test_a_source_distribution_has_every_file_and_needs_no_compiler(tmp_path):
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
     program = f"""
 import sys, setuptools
 from distutils.core import run_setup
