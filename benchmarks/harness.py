@@ -30,6 +30,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TypeVar
 
@@ -348,6 +349,10 @@ def version_of(library: str) -> str | None:
     package = PACKAGES.get(library, library.removesuffix("_next"))
     if library.endswith("_next") and python_of(library) == sys.executable:
         return None  # no other version is there
+    if python_of(library) == sys.executable:
+        with contextlib.suppress(PackageNotFoundError):
+            return version(package)
+        return None
     code = f"from importlib.metadata import version; print(version({package!r}))"
     found = subprocess.run([python_of(library), "-c", code], capture_output=True, text=True)
     return found.stdout.strip() or None
