@@ -105,5 +105,7 @@ fuzz: $(VENV)/.test
 	$(BIN)/python fuzz/$$program.py $(FUZZ_SECONDS) || exit 1; done
 
 clean:
-	rm -rf build dist $(VENV) demo-tokenizer src/*.egg-info
+	rm -rf build dist $(VENV) demo-tokenizer src/*.egg-info web/node_modules
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src -name '*.so' -delete
+	find . -name __pycache__ -prune -exec rm -rf {} +

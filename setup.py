@@ -39,6 +39,12 @@ class BuildKernels(build_ext):
 
     stale: tuple[str, ...] = ()
 
+    def run(self) -> None:
+        if self.extensions:
+            refuse_without_compiler()
+            translate(self.extensions)
+        super().run()
+
     def build_extensions(self) -> None:
         flags = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
         for extension in self.extensions:
@@ -78,6 +84,21 @@ def headers_of(path: str) -> frozenset[str]:
     return frozenset(found).union(*map(headers_of, found))
 
 
+def translate(extensions: list[Extension]) -> None:
+    """Put the C file that Cython writes in the place of each source. Only a build needs it, not a source distribution."""
+    translated = cythonize(
+        extensions,
+        build_dir="build/cython",  # the generated C never lies in the source tree, so no wheel carries it
+        compiler_directives=DIRECTIVES,
+        include_path=["src"],
+        nthreads=CORES,
+        annotate=bool(os.environ.get("TOKENMILL_ANNOTATE")),  # HTML of each kernel in build/cython
+    )
+    for extension, made in zip(extensions, translated, strict=True):
+        extension.sources = made.sources
+        extension.depends = sorted(headers_of(made.sources[0]))  # a change of one compiles the kernel again
+
+
 kernels = [
     Extension(
         ".".join(path.relative_to(SRC).with_suffix("").parts),
@@ -91,22 +112,8 @@ kernels = [
 COMPILED = os.environ.get("TOKENMILL_COMPILED")  # the Makefile has compiled the kernels in place
 
 if __name__ == "__main__":  # Cython's processes import this file where they do not fork: Python 3.14, macOS, Windows
-    if not COMPILED and "sdist" not in sys.argv:
-        refuse_without_compiler()
-    modules = []
-    if not COMPILED:
-        modules = cythonize(
-            kernels,
-            build_dir="build/cython",  # the generated C never lies in the source tree, so no wheel carries it
-            compiler_directives=DIRECTIVES,
-            include_path=["src"],
-            nthreads=CORES,
-            annotate=bool(os.environ.get("TOKENMILL_ANNOTATE")),  # HTML of each kernel in build/cython
-        )
-    for module in modules:
-        module.depends = sorted(headers_of(module.sources[0]))  # a change of one compiles the kernel again
     setup(
-        ext_modules=modules,
+        ext_modules=[] if COMPILED else kernels,
         cmdclass={"build_ext": BuildKernels},
         options={"build_ext": {"parallel": CORES}},
     )

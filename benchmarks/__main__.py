@@ -12,7 +12,7 @@ import importlib
 import sys
 
 from . import render, tables
-from .harness import SHARED, save
+from .harness import save, shared_file
 
 # Only by name: the first needs Chromium and Node, the second 10 GB of disk and some minutes, the third a tokenizers with its trainer,
 # the fourth the trainers' tools.
@@ -22,10 +22,8 @@ TOPICS = [topic for topic in tables.TOPICS if topic not in NAMED]
 topics = [word for word in sys.argv[1:] if word != "--quick"] or TOPICS
 if unknown := set(topics) - {*tables.TOPICS}:
     sys.exit(f"unknown topic: {', '.join(sorted(unknown))}. The topics are {', '.join(tables.TOPICS)}")
-if {*topics} != {"quick"} and not (SHARED / "corpus").is_dir():
-    sys.exit(
-        f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED, or run make bench-quick"
-    )
+if {*topics} != {"quick"}:
+    shared_file("corpus")
 for topic in topics:
     save(topic, importlib.import_module(f".{topic}", __package__).run())
 render.main()

@@ -38,4 +38,6 @@ def main(other: Path, rounds: int) -> None:
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit(__doc__)
     main(ROOT / sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5)

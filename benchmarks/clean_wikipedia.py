@@ -27,7 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from .harness import CACHE, ROOT, SHARED, alternate, main, median
+from .harness import CACHE, ROOT, alternate, main, median, shared_file
 
 SLICE = "enwiki-pages-articles-shortened.xml.bz2"
 COPIES = 8
@@ -39,7 +39,7 @@ def dump() -> Path:
     path = CACHE / f"wikipedia-x{COPIES}.xml.bz2"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        plain = bz2.decompress((SHARED / "corpus" / SLICE).read_bytes())
+        plain = bz2.decompress(shared_file("corpus", SLICE).read_bytes())
         head, *pages = re.split(rb"(?=  <page>)", plain.replace(b"</mediawiki>", b""))
         pages *= COPIES
         streams = [head]

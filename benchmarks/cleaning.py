@@ -12,7 +12,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from .harness import CACHE, SHARED, alternate, corpus_file, main, run_job
+from .harness import CACHE, alternate, corpus_file, main, run_job, shared_file
 
 DUMPS = {  # kind: the sample, what its records begin with, what follows the last
     "wikipedia": ("wikipedia-2006-head.xml", b"<page>", b"</mediawiki>"),
@@ -29,7 +29,7 @@ def source(kind: str) -> tuple[Path, int]:
         path = corpus_file("en")
         return path, path.stat().st_size
     name = "fineweb-schema-sample.parquet" if kind == "fineweb" else DUMPS[kind][0]
-    sample, path = SHARED / "corpus" / name, CACHE / f"cleaning-{name.removesuffix('.bz2')}"
+    sample, path = shared_file("corpus", name), CACHE / f"cleaning-{name.removesuffix('.bz2')}"
     if kind == "fineweb":
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .clean_wikipedia import dump
-from .harness import CACHE, SHARED, corpus_file, main, run_job
+from .harness import CACHE, corpus_file, main, run_job, shared_file
 
 TRAIN = ["--vocab-size", "32768", "--special-token", "<|endoftext|>", "--min-count", "10"]
 
@@ -67,7 +67,7 @@ def costs(folder: Path) -> dict:
     seconds, _ = cost("count", "--num-threads", "1", sources=shards, tiny=shards[:1])
     text = json.loads(made.with_name(f"{made.name}.report.json").read_text())["bytes_out"]
     results["count shards"] = {"bytes": 3 * text, "cpu": seconds, "stored": 0}
-    parquet = [str(SHARED / "corpus" / "fineweb-schema-sample.parquet")] * 4
+    parquet = [str(shared_file("corpus", "fineweb-schema-sample.parquet"))] * 4
     seconds, made = cost("clean", "fineweb", "--num-threads", "1", sources=parquet, tiny=[str(small_parquet)])
     report = json.loads(made.with_name(f"{made.name}.report.json").read_text())
     results["clean fineweb"] = {"bytes": report["bytes_in"], "cpu": seconds, "stored": size(made)}

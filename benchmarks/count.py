@@ -9,7 +9,7 @@ import hashlib
 import sys
 import time
 
-from .harness import CORPORA, SHARED, alternate, corpus_file, main
+from .harness import CORPORA, alternate, corpus_file, main, shared_file
 
 
 def job(path: str, num_threads: str) -> dict:
@@ -30,7 +30,7 @@ def run() -> dict:
     results = {}
     for corpus in CORPORA:
         print(f"count {corpus}", file=sys.stderr)
-        plain, packed = str(corpus_file(corpus)), str(SHARED / "corpus" / f"{corpus}.txt.zst")
+        plain, packed = str(corpus_file(corpus)), str(shared_file("corpus", f"{corpus}.txt.zst"))
         jobs = {
             "1 thread": ["benchmarks.count", "job", plain, "1"],
             "2 threads": ["benchmarks.count", "job", plain, "2"],

@@ -96,8 +96,8 @@ def matrix(results: dict) -> list[str]:
     peers = list(next(iter(of_first.values())))
     return section(
         "## Families and scripts, new text in small pieces",
-        "The protocol of Hugging Face's tokbench: chunks of 10 kB to lists of ids, one core. The first of six slices is the warm-up, and the "
-        "figure is the median of the five others, whose text is new. In each of five rounds the libraries have fresh processes, which "
+        "As in Hugging Face's tokbench, chunks of 10 kB to lists of ids on one core, but always of new text: the first of six slices is the warm-up, and the "
+        "figure is the median of the five others. In each of five rounds the libraries have fresh processes, which "
         f"encode each text one after the other. {ids}",
         "MB per second of CPU time:",
         table(
@@ -165,7 +165,7 @@ def encode(results: dict) -> list[str]:
         for calls, key in CALLS.items()
     ]
     wrong = (
-        f"{library} ({'other ids' if 'ids' in reason else 'cannot load it'})"
+        f"{library} ({'other ids' if 'ids' in reason else reason.removeprefix('it ').removeprefix('is ')})"
         for library, reason in results["wrong"].items()
     )
     return section(

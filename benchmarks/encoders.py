@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .harness import CACHE, SHARED, corpus_file
+from .harness import CACHE, SHARED, corpus_file, shared_file
 from .train_jobs import CL100K as LLAMA3
 
 RANKS = SHARED / "vocab" / "cl100k_base.tiktoken"
@@ -60,7 +60,7 @@ def unpacked(name: str) -> bytes:
     """The contents of a file of the shared vocabularies."""
     import zstandard
 
-    with zstandard.open(SHARED / "vocab" / name, "rb") as packed:
+    with zstandard.open(shared_file("vocab", name), "rb") as packed:
         return packed.read()
 
 

@@ -98,5 +98,10 @@ def threads(what: str, n: int, corpus: str) -> dict:
 
 
 if __name__ == "__main__":
-    verb, *rest = sys.argv[1:]
-    print(json.dumps(encode(*rest) if verb == "encode" else threads(rest[0], int(rest[1]), rest[2])))
+    match sys.argv[1:]:
+        case ["encode", corpus]:
+            print(json.dumps(encode(corpus)))
+        case ["threads", what, n, corpus]:
+            print(json.dumps(threads(what, int(n), corpus)))
+        case _:
+            sys.exit(__doc__)

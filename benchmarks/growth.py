@@ -1,4 +1,4 @@
-"""Time and memory as the text grows: count, train, encode and clean on 100 MB and 1 GB.
+"""Time and memory as the text grows: count, train, encode and clean on 150 MB, 1.5 GB and 5 GB.
 
 python -m benchmarks.growth [--quick]
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from .encoders import RANKS
 from .harness import CACHE, QUICK, alternate, command, main, renamed_copies, run_job
 
-SIZES = (15, 30) if QUICK else (100, 1000)  # MB
+SIZES = (15, 30) if QUICK else (150, 1500, 5000)  # MB
 SEED = 12
 VERBS = {
     "count": ["--split", "cl100k"],

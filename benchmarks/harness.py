@@ -30,6 +30,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TypeVar
 
@@ -99,6 +100,17 @@ def command(*words: str) -> None:
         raise RuntimeError(f"tokenmill {' '.join(words)}: {printed.getvalue()}")
 
 
+def shared_file(*names: str) -> Path:
+    """A file of the large corpora or of the published vocabularies. Exit if it is not on this machine."""
+    path = SHARED.joinpath(*names)
+    if not path.exists():
+        sys.exit(
+            f"no {path}: set TOKENMILL_SHARED to the folder with the large corpora and the vocabularies, or run make bench-quick, "
+            "which needs neither"
+        )
+    return path
+
+
 def corpus_file(name: str, limit: int | None = None) -> Path:
     """The corpus `name` (en, multi, code) as a plain file of at most `limit` bytes, decompressed once into the cache."""
     import zstandard
@@ -106,7 +118,7 @@ def corpus_file(name: str, limit: int | None = None) -> Path:
     path = CACHE / (f"{name}.txt" if limit is None else f"{name}-{limit}.txt")
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        with zstandard.open(SHARED / "corpus" / f"{name}.txt.zst", "rb") as packed:
+        with zstandard.open(shared_file("corpus", f"{name}.txt.zst"), "rb") as packed:
             if limit is None:
                 with open(path.with_suffix(".part"), "wb") as file:
                     shutil.copyfileobj(packed, file, 1 << 20)
@@ -337,6 +349,10 @@ def version_of(library: str) -> str | None:
     package = PACKAGES.get(library, library.removesuffix("_next"))
     if library.endswith("_next") and python_of(library) == sys.executable:
         return None  # no other version is there
+    if python_of(library) == sys.executable:
+        with contextlib.suppress(PackageNotFoundError):
+            return version(package)
+        return None
     code = f"from importlib.metadata import version; print(version({package!r}))"
     found = subprocess.run([python_of(library), "-c", code], capture_output=True, text=True)
     return found.stdout.strip() or None

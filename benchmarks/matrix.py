@@ -1,4 +1,4 @@
-"""Families of vocabularies by scripts, to lists of ids: the protocol of Hugging Face's tokbench.
+"""Families of vocabularies by scripts, to lists of ids: chunks as in Hugging Face's tokbench, on new text.
 
 python -m benchmarks matrix
 
@@ -77,7 +77,7 @@ def text_file(name: str, model: str) -> str:
 
 
 def slices_of(path: str) -> list[list[str]]:
-    """Return the slices of a text, each a list of chunks, which end at white space where there is some."""
+    """Return the slices of a text, each a list of chunks of the same number of characters, about 10 kB."""
     with open(path, encoding="utf-8", newline="") as file:
         text = file.read()
     per_chunk = CHUNK * len(text) // len(text.encode())

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from .harness import CORPORA, ROOT, SHARED, corpus_file, main
+from .harness import CORPORA, ROOT, corpus_file, main, shared_file
 
 FLAGS = ["--headless", "--no-sandbox", "--no-zygote", "--disable-gpu", "--no-first-run", "--mute-audio", "--hide-scrollbars", "--disable-extensions", "--disable-background-networking", "--disable-background-timer-throttling", "--disable-renderer-backgrounding", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0"]  # fmt: skip
 CLOCKS = {"at once": ["--disable-frame-rate-limit", "--disable-gpu-vsync"], "60 Hz": []}
@@ -86,7 +86,7 @@ def make_site(folder: Path) -> dict[str, int]:
     from tokenmill.playground.export import export
 
     names = ["cl100k_base.tiktoken", "gpt2-tokenizer.json.zst"]
-    return export([(name.split(".")[0], formats.read(SHARED / "vocab" / name)) for name in names], folder)
+    return export([(name.split(".")[0], formats.read(shared_file("vocab", name))) for name in names], folder)
 
 
 def open_page(browser, address: str):

@@ -30,8 +30,12 @@ def taken_on(place: dict) -> str:
 def sections() -> str:
     """The body of docs/benchmarks.md."""
     found = {topic: results for topic in TOPICS if (results := saved(topic))}
-    first = found["encode"]["environment"]
-    versions = ", ".join(f"{peer} {version}" for peer, version in first["versions"].items() if version)
+    measured = found["trainers"]["environment"]["versions"] | found["encode"]["environment"]["versions"]
+    versions = ", ".join(
+        "tokenizers_next" if peer == "tokenizers_next" else f"{peer} {version}"  # `rendered` writes its version
+        for peer, version in sorted(measured.items())
+        if version
+    )
     parts, places = [], {}
     for topic, kept in found.items():
         heading, *lines = TOPICS[topic](kept["results"])

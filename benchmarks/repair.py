@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 
-from .harness import CACHE, SHARED, corpus_file, main, saved
+from .harness import CACHE, corpus_file, main, saved, shared_file
 from .pages import table
 
 SIZE = 32_768
@@ -93,7 +93,7 @@ def measure(name: str) -> dict:
 def measure_replaced() -> list[dict]:
     import tokenmill
 
-    tok = tokenmill.load(SHARED / "vocab" / "cl100k_base.tiktoken")
+    tok = tokenmill.load(shared_file("vocab", "cl100k_base.tiktoken"))
     code, heldout = halves("code")
     others = {name: halves(name)[1] for name in ("en", "multi")}
     cases = [("cl100k", tok), ("2,000 replaced", tokenmill.replace(tok, code, number=2000).tok)]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .encoders import RANKS
-from .harness import SHARED, alternate, main, run_job
+from .harness import alternate, main, run_job, shared_file
 
 STAGES = ("start", "decompress", "read", "parse", "filter", "split", "encode", "count", "train", "write")
 TEXTS = ("file", "lines", "jsonl", "parquet", "file.zst", "lines.zst", "jsonl.zst")
@@ -159,7 +159,7 @@ def run() -> dict:
     made = {name: run_job(["benchmarks.token_files", "make", name])["path"] for name in TEXTS}
     jobs = [(verb, name, made[name]) for verb in ("count", "train", "encode") for name in TEXTS]
     jobs += [("clean", "lines", made["lines"])]
-    jobs += [("clean", name, str(SHARED / "corpus" / file)) for name, file in DUMPS.items()]
+    jobs += [("clean", name, str(shared_file("corpus", file))) for name, file in DUMPS.items()]
     kept = alternate(
         {f"{verb} {name}": ["benchmarks.stages", "job", verb, name, path] for verb, name, path in jobs},
         touch=False,

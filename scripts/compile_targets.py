@@ -7,23 +7,19 @@ source of CPython 3.11 or newer (Debian: `apt-get source python3.11`) and name t
 script shows that the compiler of a system accepts the kernels and, for Windows, that every name they call exists there.
 """
 
-# ruff: noqa: I001  setuptools comes first: it provides distutils
-
 from __future__ import annotations
 
 import argparse
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-import setuptools  # noqa: F401
-from distutils.core import run_setup
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = {
@@ -62,7 +58,9 @@ def main() -> None:
         parser.error(f"unknown target {unknown[0]!r}; the targets are {', '.join(TARGETS)}")
     python_source = options.python_source and options.python_source.resolve()
     os.chdir(ROOT)
-    sources = [Path(module.sources[0]) for module in run_setup("setup.py", ["build_ext"], "init").ext_modules]
+    setup = runpy.run_path("setup.py")
+    setup["translate"](setup["kernels"])
+    sources = [Path(kernel.sources[0]) for kernel in setup["kernels"]]
     failed = [name for name in options.targets or TARGETS if not compile_all(name, sources, python_source)]
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")

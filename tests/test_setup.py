@@ -3,6 +3,7 @@
 import json
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,28 @@ def test_without_a_compiler_one_line_says_what_to_install(monkeypatch):
     monkeypatch.delenv("TOKENMILL_COMPILED", raising=False)
     result = subprocess.run([sys.executable, "setup.py", "build_ext"], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 1 and result.stderr.count("\n") == 1 and "apt-get install gcc" in result.stderr
+
+
+@pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="needs a clone")
+def test_a_source_distribution_has_every_file_and_needs_no_compiler(tmp_path):
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    program = f"""
+import sys, setuptools
+from distutils.core import run_setup
+distribution = run_setup("setup.py", ["sdist"], "init")
+distribution.get_command_obj("egg_info").egg_base = {str(tmp_path)!r}
+command = distribution.get_command_obj("sdist")
+command.make_distribution = lambda: print(*command.filelist.files, sep="\\n", file=sys.stderr)
+command.archive_files = []
+command.run()
+"""
+    environment = {**os.environ, "CC": "/nonexistent/cc"}
+    command = [sys.executable, "-c", program]
+    listed = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stderr
+    assert {*filter(None, tracked)} <= {*listed.splitlines()}
+    assert not [name for name in listed.splitlines() if name.endswith((".so", ".c"))]
 
 
 def test_a_kernel_is_compiled_again_for_the_headers_that_it_includes(tmp_path, monkeypatch):

@@ -143,6 +143,7 @@ def test_shares_of_a_sum_are_of_all_its_text(corpus):
     assert both.mixture == (("a.txt", "2", 2 * size["a.txt"]), ("other sources", "1", others))
     assert sum(part.bytes for part in both.mixture) == both.total_bytes
     assert (counted("a.txt") + counted("b.txt")).mixture == ()
+    assert [part.source for part in counted("a.txt", a=2).mixture] == ["a.txt"]  # there is no other text
 
 
 def test_training_follows_the_weights(corpus):

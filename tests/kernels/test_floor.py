@@ -183,7 +183,8 @@ def test_a_heap_gives_the_least_first(floor):
 
 def test_a_pair_map_holds_the_first_value_of_each_pair(floor):
     numbers = random.Random(4)
-    pairs = [(numbers.randrange(2**31), numbers.choice([0, 1, 2**31 - 1])) for _ in range(3000)]
+    many = [0, 1, *(numbers.randrange(2**31) for _ in range(3000))]
+    pairs = [(numbers.choice(many[:2]), right) for right in many] + [(left, numbers.choice(many[:2])) for left in many]
     pairs += pairs[::-1]
     flat = (ctypes.c_uint32 * (2 * len(pairs)))(*[id for pair in pairs for id in pair])
     out = (ctypes.c_uint32 * len(pairs))()

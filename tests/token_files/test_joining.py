@@ -194,6 +194,23 @@ def test_sequences_of_megatron_stay(tmp_path, block):
         tokenmill.Join(files=[str(tmp_path / "[ab].*")], output=tmp_path / "e.bin", shard_tokens=4).run()
 
 
+def test_a_megatron_index_that_contradicts_itself(tmp_path):
+    np.arange(4, dtype=np.int32).tofile(tmp_path / "a.bin")
+    lengths, starts = np.array([3, 1], "<i4").tobytes(), np.array([0, 12], "<i8").tobytes()
+
+    def load(documents, more=b""):
+        head = struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, 4, 2, len(documents))
+        (tmp_path / "a.idx").write_bytes(head + lengths + starts + np.array(documents, "<i8").tobytes() + more)
+        return tokenmill.load_tokens(tmp_path / "a.bin").offsets.tolist()
+
+    assert load([0, 1, 2]) == load([0, 1, 2], b"\0\0") == [0, 3, 4]  # the modes of the sequences may follow
+    for documents in ([0, 2, 1, 2], [0, 1], [1, 2], []):
+        with pytest.raises(FormatError, match="do not go from 0 to 2"):
+            load(documents)
+    with pytest.raises(FormatError, match="where 2 sequences in 3 documents take"):
+        load([0, 1, 2], bytes(8))
+
+
 def test_memory_does_not_grow_with_the_index(tmp_path):
     """The index of a terabyte of tokens is larger than memory: the file of offsets is mapped."""
 
