@@ -4,8 +4,10 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import shutil
 import struct
+import threading
 import tracemalloc
 
 import pytest
@@ -29,6 +31,25 @@ PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".z
 
 def encoded(vocabulary):
     return [Tokenizer(vocabulary).encode(text, allowed_special="all") for text in TEXTS]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_opened_once(ranked, tmp_path):
+    """As from `--tokenizer <(zstd -dc FILE)`: what was read to tell the format is not there again."""
+    write(ranked, tmp_path / "it.gguf", "gguf")
+    os.mkfifo(tmp_path / "pipe")
+    threads = [
+        threading.Thread(target=target, daemon=True)
+        for target in (
+            lambda: (tmp_path / "pipe").write_bytes((tmp_path / "it.gguf").read_bytes()),
+            lambda: found.append(read(tmp_path / "pipe")),
+        )
+    ]
+    found = []
+    for thread in threads:
+        thread.start()
+    threads[1].join(10)
+    assert [vocabulary.n_vocab for vocabulary in found] == [ranked.n_vocab]
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "new/cl100k.tiktoken", "it.gguf"])

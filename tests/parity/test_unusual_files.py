@@ -156,6 +156,13 @@ FILES = {
     "a word that is a whole pretoken": document(
         [*ALPHABET, "<x>"], added=[(256, "<x>", "single_word"), (257, "zz")], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL, ignore_merges=True,
     ),
+    "an added token that the normalizer writes": document(
+        [*ALPHABET, "ab"], added=[(256, "ab", "special")], normalizer={"type": "Lowercase"}, pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
+        ignore_merges=True,
+    ),
+    "an added token that bytes spell": document(
+        [*ALPHABET, "Ġa"], added=[(256, "Ġa")], pre_tokenizer=BYTE_LEVEL | {"use_regex": True}, decoder=BYTE_LEVEL, ignore_merges=True,
+    ),
     "white space that two added tokens take in": document(
         ALPHABET, added=[(256, "<x>", "rstrip"), (257, "  ")], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
     ),
@@ -178,7 +185,7 @@ FILES = {
 TEXTS = (
     "", "a", "<0x41>", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
     "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40, "<x>\x00 a",
-    "!a", "! a b", "a!b", "1a1", " 1 a", f"{MARK}</s>", "a </s>", "</s>", f"a{MARK}</s>b", f"b{MARK}c", "b c", "b ab a", f"c{MARK}d", "c",
+    "!a", "! a b", "a!b", "1a1", " 1 a", f"{MARK}</s>", "a </s>", "</s>", f"a{MARK}</s>b", f"b{MARK}c", "b c", "b ab a", f"c{MARK}d", "c", "AB",
 )  # fmt: skip
 
 
@@ -258,6 +265,20 @@ def test_control_tokens_of_the_vocabulary_stay_text_in_the_library(tmp_path):
     with pytest.warns(UserWarning, match="dropped"):
         tok = tokenmill.load(path, drop_unknown=True)
     assert tok.encode_ordinary("<s> s") == [0, 1, 2, 1] and tok.encode("<s> s", allowed_special="all") == [3, 1]
+
+
+def test_control_tokens_that_the_normalizer_of_a_library_writes_stay_text(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    file = document(
+        [], added=[(1, "</s>", "special")], normalizer={"type": "NFKC"}, pre_tokenizer=metaspace(), decoder=FUSE
+    )
+    vocab = [[text, -1.0] for text in ("<unk>", "</s>", "a", *"</s>")]
+    file["model"] = {"type": "Unigram", "unk_id": 0, "vocab": vocab, "byte_fallback": False}
+    path.write_text(json.dumps(file))
+    tok = tokenmill.load(path)
+    assert tok.encode("a\uff1c/s\uff1e") == tok.encode_ordinary("a\uff1c/s\uff1e") == [2, 3, 4, 5, 6]
+    assert tok.encode("a\uff1c/s\uff1e", allowed_special="all") == [2, 1]  # as in tokenizers
+    assert tok.encode_with_offsets("\uff1c/s\uff1e").characters.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
 
 
 @pytest.mark.parametrize(

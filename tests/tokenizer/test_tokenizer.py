@@ -13,7 +13,7 @@ import pytest
 import tokenmill
 from naive_encoder import NaiveEncoder
 from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
-from tokenmill.errors import FormatError, UnknownTokenError, UsageError, WrongTypeError
+from tokenmill.errors import FormatError, PatternError, UnknownTokenError, UsageError, WrongTypeError
 from tokenmill.split.patterns import PATTERNS
 
 BYTES = tuple(bytes([i]) for i in range(256))
@@ -237,6 +237,12 @@ def test_a_special_token_cannot_have_the_id_of_an_ordinary_token(tmp_path):
     tok.save(tmp_path / "t", format="tiktoken")
     with pytest.raises(UsageError, match="'<u>' cannot have the id 97"):
         tokenmill.load(tmp_path / "t", split="gpt2", special_tokens={"<u>": 97})
+
+
+def test_a_wrong_pattern_of_ranks_is_an_error_before_the_first_text():
+    for pattern in ("(", r"\p{Foo}"):
+        with pytest.raises(PatternError, match=r"not closed|unknown property"):
+            Tokenizer.from_ranks({b"a": 0}, split=pattern)
 
 
 @pytest.mark.parametrize("id", [-1, 5])

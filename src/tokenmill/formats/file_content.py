@@ -37,14 +37,14 @@ def read_bytes(path: str | os.PathLike) -> bytes:
     """The content of `path`, decompressed if it begins like gzip, bzip2, xz or Zstandard."""
     name = os.fspath(path)
     data = bytearray()
-    with suppress(OSError), open(name, "rb") as file:  # the error of ByteStream says what to do
-        head = file.read(PACKED_BYTES)
-        if not PACKED.match(head) and file.seekable():
-            file.seek(0)
-            most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
-            # read() takes memory for all that it is asked for. The size is 0 where it is not known.
-            size = os.fstat(file.fileno()).st_size
-            return _checked_size(name, file.read(min(most, size or most)))
+    if os.path.isfile(name):  # a pipe is opened once, since it loses what was read
+        with suppress(OSError), open(name, "rb") as file:  # the error of ByteStream says what to do
+            if not PACKED.match(head := file.read(PACKED_BYTES)):
+                file.seek(0)
+                most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
+                # read() takes memory for all that it is asked for. The size is 0 where it is not known.
+                size = os.fstat(file.fileno()).st_size
+                return _checked_size(name, file.read(min(most, size or most)))
     from ..sources.streams import ByteStream  # late: it imports all decompressors
 
     with ByteStream(name, text=False, suffix="") as stream:

@@ -139,6 +139,18 @@ def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     return (json.dumps(root, ensure_ascii=False, indent=0) + "\n").encode(), notes
 
 
+def _may_be_pretoken(token: AddedToken, normalizers: tuple[Step, ...], byte_level: bool) -> bool:
+    """Whether a pretoken can spell an added token that was not found in the text. `ignore_merges` makes it that token."""
+    for step in normalizers:
+        written = step[-1] if step[0] in ("Prepend", "Replace", "ReplaceRegex") else ""
+        if step == "NFC" and token.content.isascii():
+            written = "K;`"  # the ASCII characters that it writes for others
+        if not written or not {*token.content}.isdisjoint(written):
+            return True
+    text = text_or_none(to_token(token.content)) if byte_level else None
+    return token.single_word or text not in (None, token.content)
+
+
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
     """Put the added tokens into `vocab` where Hugging Face's reader would give them wrong ids otherwise."""
     contents = [token.content for token in added]
@@ -153,10 +165,7 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
             break
     if vocabulary.whole_pretokens and len(vocab) > ordinary:
         for token in added:
-            text = text_or_none(to_token(token.content))
-            changed = vocabulary.alphabet == "bytes" and text not in (None, token.content)
-            # Ordinary text can then be this entry, and is not matched as the added token.
-            if token.single_word or vocabulary.normalization.normalizers or changed:
+            if _may_be_pretoken(token, vocabulary.normalization.normalizers, vocabulary.alphabet == "bytes"):
                 raise ConversionError(
                     f"the added token {token.content!r} must be in the vocabulary of tokenizer.json to keep its id "
                     f"{token.id}. There it is a token of ordinary text too, so some texts would get other ids. Give the "
@@ -302,7 +311,8 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
             model[affix].unsupported(f"there is an affix, {show(model[affix].value)}")
     notes: list[str] = []
     normalizers = tuple(map(sections.read_step, sections.steps_of(root["normalizer"])))
-    splitting = sections.PreTokenizer(root["pre_tokenizer"], sections.mark_of(normalizers))
+    written = (step[2] for step in normalizers if step[:2] == ("Replace", " ") and len(step[2]) == 1)  # for a space
+    splitting = sections.PreTokenizer(root["pre_tokenizer"], next(written, ""))
     byte_level = splitting.byte_level
     mark = splitting.space_mark
     keep_start = (*NORMALIZERS, "Lowercase", ("Replace", " ", mark))
@@ -382,8 +392,10 @@ def _check_combinations(
         for token, item in zip(added, root["added_tokens"], strict=True):
             if token.normalized and (written or token.lstrip or token.rstrip or {" ", mark} & {*token.content}):
                 item.unsupported(f"it is found before spaces become {mark}, and tokenmill does not tell the two apart")
-    if model["ignore_merges"].value and any(t.single_word and tables.get(t.content) is not None for t in added):
-        root["added_tokens"].unsupported("a pretoken inside of a word can be a single_word token of the vocabulary")
+    for token in added if model["ignore_merges"].value else ():
+        listed = tables.get(token.content) is not None
+        if listed and _may_be_pretoken(token, normalizers, splitting.byte_level):
+            root["added_tokens"].unsupported(f"text that does not spell {show(token.content)} can become this token")
 
 
 def _kind_of(model: Json) -> str:

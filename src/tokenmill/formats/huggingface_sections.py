@@ -94,11 +94,6 @@ def _step_json(name: str, *arguments: Any) -> dict[str, Any]:
     return {"type": name} | dict(zip(names.get(name, ()), arguments, strict=True))
 
 
-def mark_of(steps: tuple[Step, ...]) -> str:
-    """The character that the steps write for a space; "" where they keep it."""
-    return next((step[2] for step in steps if step[:2] == ("Replace", " ") and len(step[2]) == 1), "")
-
-
 def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, notes: list[str]) -> Stripped:
     """Return what decoding leaves out at the start (Normalization.strip_decoded). Unsupported for a decoder that does anything else.
 

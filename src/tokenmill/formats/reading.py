@@ -165,19 +165,12 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
 
     vocabulary = parse_tokenizer_json(data, str(place))
     beside = companions.read_companion(place.with_name(companions.NAME), data)
-    counts = read_beside(place.with_name(companions.EVENT_COUNTS))
-
-    def read_counts(vocabulary: Vocabulary) -> list[tuple[int, int]]:
-        from .companions import parse_counts  # late: only reports and further training ask for them
-
-        return parse_counts(counts or b"", vocabulary)
-
+    counts = read_beside(place.with_name(companions.EVENT_COUNTS)) or b""
+    read_counts = partial(companions.parse_counts, counts)  # late: only reports and further training ask for them
     complete = partial(beside.complete, event_counts=read_counts) if beside else None
     events = place.with_name(companions.EVENTS)
     if (listed := read_beside(events)) is not None:
-        from .companions import parse_events
-
-        return parse_events(listed, str(events), vocabulary, complete), True
+        return companions.parse_events(listed, str(events), vocabulary, complete), True
     if beside and beside.order == "events":
         raise FormatError(
             f"{events}: missing, and this tokenizer encodes by the events in it. Copy it from the folder that was saved. "

@@ -15,9 +15,7 @@ _SETTINGS = {  # keys of the files that Hugging Face keeps beside a tokenizer.js
     "weight_map": "the index of a model's weights, not a tokenizer",
 }
 _BEGINNINGS = {  # regular expressions
-    rb"\x89PNG": "a picture",
     rb"PK\x03\x04": "a zip archive. Unpack it first",
-    rb"%PDF": "a PDF document",
     rb"PAR1": "a Parquet file. Word counts are a folder: give it to the command train",
     rb"version https://git-lfs": "a pointer of Git LFS, not the file itself. Run git lfs pull in its repository, or download the file",
     rb"(?i)\s*<(!doctype html|html)[\s>]": (

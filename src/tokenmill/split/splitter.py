@@ -275,7 +275,4 @@ class Splitter:
             from .backtracking import pretokens_of
 
             return pretokens_of(self.patterns, text)
-        ends = self.ends(data)
-        if len(data) == len(text):
-            return [text[a:b] for a, b in zip([0, *ends], ends, strict=False)]
-        return [data[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)]
+        return [data[a:b].decode() for a, b in itertools.pairwise([0, *self.ends(data)])]

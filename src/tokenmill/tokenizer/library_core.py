@@ -35,10 +35,11 @@ class LibraryCore(Core):
         super().__init__(vocabulary, cache_bytes)
         assert vocabulary.library is not None
         self.model: LibraryModel = vocabulary.library
-        # Control tokens that the library finds by itself. One that is normalized may be in a text that does not spell it.
+        # Control tokens that the library finds by itself. The normalizer may write one that the text does not spell.
         own = self.model.tokenizer.get_added_tokens_decoder() if self.model.library == "tokenizers" else {}
         self._found = frozenset(token.content for token in own.values()) & self.added.special
-        self._hidden = any(token.special and token.normalized for token in vocabulary.added_tokens)
+        unknown = getattr(self.model.tokenizer.model, "unk_token", None) if own else None
+        self._control = {self.added.by_content[content].id for content in self._found - {unknown}}
         self._pattern = lru_cache(8)(_pattern_of)
 
     def _spelt_tokens(self) -> list[str | None]:
@@ -92,10 +93,12 @@ class LibraryCore(Core):
     def _pieces(self, text: str, plan: Plan, offsets: bool = True) -> Pieces:
         """The ids of a text. Without `offsets`, their characters are not told."""
         self.added.check(text, plan)
-        spelt = self._hidden or self._pattern(self.added.special).search(text)
-        if not spelt or (self._found and plan.allowed == self._found == self.added.special):
-            return self._of_library(self.model.tokenizer, text, 0, offsets)
-        pieces: Pieces = []
+        all_found = self._found and plan.allowed == self._found == self.added.special
+        if all_found or not self._pattern(self.added.special).search(text):
+            pieces = self._of_library(self.model.tokenizer, text, 0, offsets)
+            if all_found or self._control.isdisjoint([id for id, _, _ in pieces]):
+                return pieces
+        pieces = []
         start = 0
         for section in self._pattern(plan.allowed).split(text):
             if section in plan.allowed:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..split import Splitter
 from .vocabulary import AddedToken, Vocabulary
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def of_ranks(ranks: Mapping[bytes, int], split: str, special_tokens: Mapping[str
     tokens = {id: token for token, id in ranks.items()}
     if min(tokens) < 0 or len(tokens) < len(ranks):
         raise UsageError("mergeable_ranks has a negative id, or one that two tokens share")
+    Splitter(split)  # an error of the pattern now, not at the first text
     return with_special_ids(Vocabulary(tuple(map(tokens.get, range(max(tokens) + 1))), (split,)), special_tokens)
 
 
