@@ -137,7 +137,7 @@ class Verb:
                 values[field.name] = value
             elif (field.option.metavar or "").endswith("...") and not sign:
                 several = given  # every word up to the next option: the shell may expand a glob there
-            elif sign or queue:
+            elif sign or (queue and queue[0] not in self._switches):
                 given.append(text if sign else queue.popleft())
             else:
                 raise UsageError(OptionName(field.name), " needs a value")
