@@ -326,6 +326,7 @@ def test_bars_reach_their_end(monkeypatch):
         (["train", "a.txt", "--json=yes"], "--json takes no value"),
         (["train", "a.txt", "--vocab-size"], "--vocab-size needs a value"),
         (["train", "a.txt", "--superwords", "--vocab-size", "300", "-o", "t"], "--superwords needs a value"),
+        (["encode", "a.txt", "--tokenizer", "tok", "--begin-of-text", "-o", "t.bin"], "--begin-of-text needs a value"),
         (["train"], "Missing SOURCES, --vocab-size, --output. See"),
         (["train", "--language", "en=a"], "Missing --vocab-size, --output. See"),
         (["train", "a.txt", "--vocab-size", "300", "-o", "t", "--held-out"], "--held-out needs a value"),

@@ -248,7 +248,7 @@ def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
         "count a.txt -o -": "standard output is /dev/stdout",
         "encode a.txt --tokenizer tok --no-end-of-text -o x.npy --format bin": "suffix of another format",
         "encode a.txt --tokenizer tok --no-end-of-text -o x.idx --format bin": "suffix of another format",
-        "encode a.txt --tokenizer tok -o x.npy --format text": "suffix of another format",
+        "encode a.txt --tokenizer tok -o x.npy --format text": "suffix of another format than text. Name the output x.txt",
     }
     before = contents(folder)
     for command, message in commands.items():

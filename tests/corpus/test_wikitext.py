@@ -96,6 +96,8 @@ def test_constructs(wikitext, plain):
             "{{birth date|1809|2|12}}, {{death date|df=yes|1865|4|15}}, {{As of|2014|lc=y}}",
             "February 12, 1809, 15 April 1865, as of 2014",
         ),
+        ("2{{frac|1|3}} or 2 {{frac|1|3}}", "2 1/3 or 2 1/3"),
+        ("# x\n# y\n## y1\n#: cont\n# z\n* a\n*: b\n* c", "1. x\n2. y\n1. y1\ncont\n3. z\n- a\nb\n- c"),
         ("{{frac|1|2}} {{val|1.2|0.1|e=5|u=m}} {{chem|H|2|O}} {{circa|1900}}", "1/2 1.2 ± 0.1 × 10⁵ m H₂O c. 1900"),
         ("{{IPAc-en|æ|l|ˈ|b}} {{IPA-fr|mo}} {{nihongo|Aikido|合気道|Aikidō}}", "/ælˈb/ [mo] Aikido (合気道, Aikidō)"),
         ("a{{spaced ndash}}b{{'s}} c{{!}}d {{USS|Hornet|CV-12}}", "a – b’s c|d USS Hornet"),
@@ -360,6 +362,7 @@ def test_html_code_blocks():
     assert html_to_text(html) == [Segment("Run"), Segment("if x < 1:\n    y  = '&'", verbatim=True), Segment("now")]
     removed = Counter()
     assert html_to_text(html, removed, keep_code=False) == [Segment("Run"), Segment("now")]
+    assert html_to_text("<pre>a<br>b</pre>") == [Segment("a\nb", verbatim=True)]
     assert removed == {"tag: pre": 1}
 
 

@@ -129,6 +129,7 @@ def test_a_line_that_is_no_json_document_is_skipped(tmp_path, line, why):
             "a.json, line 1: not JSON: the value goes on in the next line. Write each object on one line",
         ),
         ('{"text": "a",}\n', "a.json, line 1: not JSON: a comma after the last value, at 13. Remove it"),
+        ('{"text": "a",\n "x": 1}\n', "a.json, line 1: not JSON: the value goes on in the next line."),
         ('{"text": "a"},\n{"text": "b"}\n', "a.json, line 1: not JSON: a comma after the last value, at 14. Remove it"),
         (
             '[{"text": "a"}, {"text": "b"},\n]\n',
@@ -186,6 +187,19 @@ def test_reading_parquet_does_not_import_what_it_does_not_need(tmp_path):
         "assert len(list(read_documents(sys.argv[1]))) == 10; assert 'pyarrow.compute' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path / "a.parquet"], check=True)
+
+
+def test_parquet_ids_and_titles(tmp_path):
+    """Ids of bytes are text, not Python's b'x'. Titles are read as from JSON lines, so that shards of Parquet keep them."""
+    ids = pa.array([b"x", b"\xff", None, b"y"])
+    table = pa.table(
+        {"text": ["a", "b", "c", None], "id": ids, "title": pa.array(["T", None, "T", "U"]).dictionary_encode()}
+    )
+    pq.write_table(table, path := tmp_path / "a.parquet")
+    documents = list(read_documents(path, on_skip=print))
+    assert [(each.id, each.title) for each in documents] == [("x", "T"), ("\\xff", ""), ("3", "T")]
+    pq.write_table(table.set_column(2, "title", [[1, 2, 3, 4]]), path)
+    assert {each.title for each in read_documents(path, on_skip=print)} == {""}
 
 
 def test_parquet_without_the_column_names_those_it_has(tmp_path):
@@ -259,7 +273,13 @@ def test_wrong_options_are_told(tmp_path):
             list(read_documents(file, **options))
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress])
+def skippable_first(data):  # as pzstd writes it
+    return b"\x50\x2a\x4d\x18\4\0\0\0skip" + zstandard.ZstdCompressor().compress(data)
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress, skippable_first]
+)
 @pytest.mark.parametrize("text", ["", "a text of some bytes\n" * 3])
 def test_compressed_data_are_told_by_their_first_bytes(tmp_path, pack, text):
     """In a file of any name, and in a pipe that begins with less than those bytes."""

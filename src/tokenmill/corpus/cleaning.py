@@ -109,11 +109,8 @@ def clean(
 
 def _settings(kind: str, options: CleanOptions, parts: Sequence[Part]) -> dict[str, Any]:
     """All that decides the output, as JSON has it."""
-    values = {
-        "tokenmill": __version__,
-        "options": {"kind": kind, **asdict(options)},
-        "parts": [[[shown(source), size] for source, size, _ in part] for part in parts],
-    }
+    sources = [[[shown(source), size] for source, size, _ in part] for part in parts]
+    values = {"tokenmill": __version__, "options": {"kind": kind, **asdict(options)}, "parts": sources}
     return json.loads(json.dumps(values))
 
 

@@ -49,6 +49,8 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
             prose.append(node.text_content or "")
             seen += bool(prose[-1].strip())
         elif tag == "pre":
+            for end in node.css("br"):
+                end.replace_with("\n")
             code = node.text(deep=True).strip("\n")
             seen += 1
             _end_prose(prose, segments)

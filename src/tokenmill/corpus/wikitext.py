@@ -49,6 +49,7 @@ _BRACKETS = re.compile(
     re.IGNORECASE,
 )
 _TEMPLATE_NAME = re.compile(r"[^|{}\[\]<>]*")
+_FRACTION = re.compile(r"\d+/\d+")
 _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
 
 # In Chinese and Serbian. In the names of chemicals, as in 2-{4-[...]phenyl}-1-ol, it is text.
@@ -193,8 +194,7 @@ class _Page:
                 end = text.find("\n", at)
                 at = end if end >= 0 else len(text)
             if name in DROPPED:
-                self._removed[f"tag: {name}"] += 1
-                out.append(MARK)
+                out.append(self._hold(name, ""))
         out.append(text[at:])
         return "".join(out)
 
@@ -278,6 +278,8 @@ class _Page:
         del out[frame.start :]
         if frame.bracket == "{{":
             text = self._template(frame, inner)
+            if _FRACTION.fullmatch(text) and out and out[-1][-1:].isdecimal():  # 2{{frac|1|3}}
+                out.append(" ")
             out.append(GAP if raising and text == MARK else text)
         elif frame.name or "|" not in "".join(inner):
             self._removed[frame.name or "link: language"] += 1
@@ -386,16 +388,17 @@ class _Prose:
         if not text.strip():
             return
         item = lead[-1:] in ("*", "#")
-        if item != self._in_list:
+        in_list = "*" in lead or "#" in lead  # "#:" goes on with an item
+        if in_list != self._in_list:
             self.end_paragraph()
         if lead[-1:] == "#":
             self._numbers = self._numbers[: len(lead)] + [0] * (len(lead) - len(self._numbers))
             self._numbers[-1] += 1
             text = f"{self._numbers[-1]}. {text}"
         else:
-            self._numbers = self._numbers[: len(lead)]
+            self._numbers = self._numbers[: len(lead.rstrip(":;"))]
             text = f"- {text}" if item else text
-        self._in_list = item
+        self._in_list = in_list
         self._lines.append(text)
 
     def paragraph(self, text: str) -> None:

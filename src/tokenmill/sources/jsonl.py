@@ -33,12 +33,7 @@ def document(block: Block, i: int, options: ReadOptions) -> Document:
     "title" if it has them."""
     fields, line = options.fields, block.data_of(i).decode()
     try:
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError:
-            raise
-        except ValueError:  # a number of more digits than Python reads
-            value = json.loads(line, parse_int=lambda digits: int(digits[:LONG_NUMBER]))
+        value = json.loads(line, parse_int=lambda digits: int(digits[:LONG_NUMBER]))
     except RecursionError as error:
         raise Damaged("JSON that is nested too deeply") from error
     except ValueError as error:
@@ -65,11 +60,12 @@ def _why_not_json(line: str, error: ValueError) -> str:
     before = line[: error.pos] if isinstance(error, json.JSONDecodeError) else line
     # Python 3.13 and later stop at the comma, earlier versions behind it.
     comma = re.compile(r",\s*([]}]|\Z)").search(line, len(before.rstrip(" \t,")))
-    if comma is not None and not line[len(before) : comma.start()].strip():
+    another = str(error).startswith("Extra data")
+    if comma is not None and (comma[1] or another) and not line[len(before) : comma.start()].strip():
         return f"a comma after the last value, at {comma.start() + 1:,}. Remove it"
     if line.rstrip()[-1:] in ("{", "[", ","):
         return "the value goes on in the next line. Write each object on one line, or all in one array in a .json file"
-    if str(error).startswith("Extra data"):
+    if another:
         return f"another value follows the first, at {len(before) + 1:,}. Write each object on a line of its own, or commas between them in an array"
     return str(error)
 

@@ -24,6 +24,7 @@ MOST_ROWS = 1 << 16
 MOST_BYTES = 64 << 20  # plain bytes of the rows that are read at a time, where each is one that the file stores once
 MOST_PAGE = 64 << 20  # plain bytes of a dictionary or of a page that repeats itself; programs write 1 MiB
 MOST_RATIO = 50  # of plain to stored bytes; text has 2 to 10
+FIXED = {1: 0, 2: 0, 3: 1, 7: 8}  # bytes of Thrift's true, false, byte and float
 HEADER_BYTES = 1 << 16  # at most, of a page; it has the smallest and the largest value
 STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, those of a row group, which may be many
 
@@ -42,6 +43,7 @@ class ParquetSource(BlockSource):
         self._batches: Iterator[Any] | None = None
         self._given = 0  # rows
         self._nulls = 0  # rows without a text
+        self._named: list[str] = []  # the columns of ids and titles that are read
 
     @staticmethod
     def groups(source: Source) -> int:
@@ -79,8 +81,11 @@ class ParquetSource(BlockSource):
 
     def _open(self, pause: Pause) -> None:
         self._open_file()
+        schema = self._file.schema_arrow
         for field in self._options.fields:
-            _check_column(self.name, self._file.schema_arrow, field)
+            _check_column(self.name, schema, field)
+        known = [name for name in ("id", "title") if self._ids and schema.names.count(name) == 1]
+        self._named = [name for name in known if name == "id" or _is_text(schema.field(name).type)]
         self._before = sum(self._rows(group) for group in range(self.place[0]))
 
     def _rows(self, group: int) -> int:
@@ -120,14 +125,12 @@ class ParquetSource(BlockSource):
         if self._batches is None:
             group = self._file.metadata.row_group(number)
             self._refuse_bombs(group)
-            names = self._file.schema_arrow.names
-            columns = [*self._options.fields, *(["id"] if self._ids and names.count("id") == 1 else [])]
             # Half a block: Arrow's buffers may be twice as large as the strings.
             rows = max(1, min(MOST_ROWS, group.num_rows * BLOCK // 2 // max(1, group.total_byte_size)))
             if rows * group.total_byte_size > MOST_BYTES:
                 rows = min(rows, max(1, MOST_BYTES // self._longest_repeated()))
             self._batches = self._file.iter_batches(
-                rows, row_groups=[number], columns=list(dict.fromkeys(columns)), use_threads=False
+                rows, row_groups=[number], columns=[*{*self._options.fields, *self._named}], use_threads=False
             )
             skip = row  # where reading was interrupted
         while (batch := next(self._batches, None)) is not None and skip >= len(batch):
@@ -138,7 +141,9 @@ class ParquetSource(BlockSource):
         """Refuse a column of small pages that become large. Arrow decodes a dictionary, and each page, whole."""
         for column in map(group.column, range(group.num_columns)):
             is_bomb = column.total_uncompressed_size > max(MOST_PAGE, MOST_RATIO * column.total_compressed_size)
-            if column.path_in_schema not in self._options.fields or not (column.has_dictionary_page or is_bomb):
+            if column.path_in_schema not in {*self._options.fields, *self._named} or not (
+                column.has_dictionary_page or is_bomb
+            ):
                 continue
             start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
             end = start + column.total_compressed_size if is_bomb else start + 1
@@ -167,15 +172,14 @@ class ParquetSource(BlockSource):
         columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns]
         texts: Any = columns[0] if len(columns) == 1 else _joined(columns)
         block.numbers = range(first, first + len(texts))
-        names = batch.column("id") if self._ids and "id" in batch.schema.names else None
+        names = [batch.column(name) if name in self._named else None for name in ("id", "title")]
         if texts.null_count:
             valid = texts.is_valid()
             self._nulls += texts.null_count
             block.numbers = list(itertools.compress(block.numbers, valid.to_pylist()))
-            names = names and names.filter(valid)
+            names = [each if each is None else each.filter(valid) for each in names]
             texts = texts.cast(pa.large_binary()).filter(valid)
-        if names is not None:
-            block.names = Column.of([None if name is None else str(name).encode() for name in names.to_pylist()])
+        block.names, block.titles = (each if each is None else _cells(each) for each in names)
         offsets, data = strings_of(texts)
         block.ends = array("Q", (offsets[1:] - offsets[0]).astype("uint64").tobytes())
         block.data = data[offsets[0] : offsets[-1]]
@@ -184,6 +188,17 @@ class ParquetSource(BlockSource):
             for i in long:
                 block.leave_out(i, too_long(limit))
             block.keep_others(long)
+
+
+def _cells(column: Any) -> Column:
+    """The ids or titles of rows, as text."""
+    import pyarrow as pa
+
+    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    raw = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}.get(column.type)
+    values = (column.view(raw) if raw else column).to_pylist()  # a cast imports pyarrow.compute
+    texts = (value.decode(errors="backslashreplace") if isinstance(value, bytes) else value for value in values)
+    return Column.of([None if text is None else str(text).encode() for text in texts])
 
 
 def page_sizes(file: Any, start: int, end: int) -> Iterator[int]:
@@ -223,19 +238,17 @@ def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
         at += 1
         field = field + (head >> 4) if head >> 4 else varint() >> 1
         kind = head & 15
-        if kind == 3:  # a byte
-            at += 1
+        if kind in FIXED:
+            at += FIXED[kind]
         elif kind in (4, 5, 6):  # integers, in zigzag
             number = varint()
             fields[field] = number >> 1 ^ -(number & 1)
-        elif kind == 7:  # a float
-            at += 8
         elif kind == 8:  # bytes
             length = varint()  # moves `at`
             at += length
         elif kind == 12:
             at = _thrift_struct(data, at)[1]
-        elif kind not in (1, 2):  # true and false have no bytes; a page's header has no lists
+        else:  # a page's header has no lists
             raise IndexError
     return fields, at + 1
 
@@ -280,10 +293,14 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
             f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another {BY_FIELD}"
         )
     kind = schema.field(column).type
-    plain = kind.value_type if kinds.is_dictionary(kind) else kind
-    # null: no row of the file has a text
-    if str(plain).removeprefix("large_").removesuffix("_view") not in ("string", "binary", "null"):
+    if not _is_text(kind) and not kinds.is_null(kind):  # null: no row of the file has a text
         raise InputError(f"{source}: the column {column!r} contains {kind}, not text. Name a column of text {BY_FIELD}")
+
+
+def _is_text(kind: Any) -> bool:
+    """Return whether a column of this type has strings or bytes."""
+    plain = str(getattr(kind, "value_type", kind)) if str(kind).startswith("dictionary") else str(kind)
+    return plain.removeprefix("large_").removesuffix("_view") in ("string", "binary")
 
 
 def _first_line(error: BaseException) -> str:

@@ -80,11 +80,6 @@ def version_at(url: str) -> dict[str, str]:
         return _version(*_filesystem(url))
 
 
-def open_url(url: str) -> io.BufferedReader:
-    """Open the file at a URL for reading bytes."""
-    return io.BufferedReader(RemoteFile(url), BLOCK)
-
-
 class RemoteFile(io.RawIOBase):
     """A file at a URL. A request that fails is made again; a file that another one replaces meanwhile is an InputError.
 

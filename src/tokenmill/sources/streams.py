@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingExtraError, reason_of
+from . import remote
 from .decompress import PLAIN_STEP, MemberReader, decompressed
 from .find import STDIN, Source, is_url, shown
 from .packed import COMPRESSIONS, PACKED, PACKED_BYTES
-from .remote import open_url
 
 Pause = Callable[[], None]
 
@@ -206,7 +206,7 @@ class ByteStream:
 def open_stored(source: Source, pause: Pause = lambda: None) -> Any:
     """The source as it is stored, for reading bytes."""
     if is_url(source):
-        return open_url(str(source))
+        return io.BufferedReader(remote.RemoteFile(str(source)), remote.BLOCK)
     try:
         if source == STDIN:
             try:

@@ -206,30 +206,21 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     ids = mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
     element = pa.field("element", pa.type_for_alias(settings.dtype), nullable=False)
     schema = pa.schema([pa.field("ids", pa.list_(element)), *names_schema()])
-    begin = 0
+    first = begin = 0
     with (
         open(part.folder / "names", "rb") as names,
         open_output(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer,
     ):
         reader = NamesReader(names)
-        for first, last in _row_groups(lengths):
-            offsets = np.zeros(last - first + 1, np.int64)
-            np.cumsum(lengths[first:last], out=offsets[1:])
+        while first < len(lengths):
+            tokens = np.cumsum(lengths[first : first + ROW_GROUP_DOCUMENTS])
+            last = first + max(1, int(np.searchsorted(tokens, ROW_GROUP_TOKENS, "right")))
+            offsets = np.append(0, tokens[: last - first])
             refuse_long(lengths[first:last].tolist(), first, "a row of Parquet")
             values = pa.array(ids[begin : begin + int(offsets[-1])])
             begin += int(offsets[-1])
             lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values).cast(schema.field("ids").type)
             columns = pa.Table.from_batches(reader.take(last - first), names_schema()).combine_chunks().columns
             writer.write_table(pa.Table.from_arrays([lists, *columns], schema=schema), row_group_size=last - first)
-
-
-def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
-    import numpy as np
-
-    first = 0
-    while first < len(lengths):
-        tokens = np.cumsum(lengths[first : first + ROW_GROUP_DOCUMENTS])
-        last = first + max(1, int(np.searchsorted(tokens, ROW_GROUP_TOKENS, "right")))
-        yield first, last
-        first = last
+            first = last

@@ -331,7 +331,8 @@ def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, in
         path = path.with_suffix(suffix)
     elif not (suffix and path.name.endswith(suffix)):
         if path.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
-            raise UsageError(f"{path} has the suffix of another format than {format}. Name the output NAME{suffix}")
+            name = path.with_suffix(suffix or ".txt")
+            raise UsageError(f"{path} has the suffix of another format than {format}. Name the output {name}")
         path = path.with_name(path.name + suffix * (known is not None and known.fixed))
     if part is not None:
         end = path.suffix if path.suffix in FORMAT_OF else ""
