@@ -341,9 +341,15 @@ def _overlap(judged: Judgements) -> Table:
 
 
 def measure_sizes(
-    tokenizers: Mapping[int, Tokenizer], text: EvaluationText, note: str, progress: Progress | None = None
+    tokenizers: Mapping[int, Tokenizer],
+    text: EvaluationText,
+    note: str,
+    progress: Progress | None = None,
+    scale: int = 1,
 ) -> Report:
-    """Bytes per token of `tokenizers` by vocabulary size, and what each gains over the one before. note: which text it is.
+    """Bytes per token of `tokenizers` by vocabulary size, and what each gains over the one before.
+
+    note: which text it is. scale: that of its word counts.
 
     The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. A
     size for which the training text had too few pairs has none, and one less than a quarter above the one before.
@@ -361,7 +367,7 @@ def measure_sizes(
             gain = quotient - 1
             growth = size / rows[-1][0]
             doubling = quotient ** (1 / log2(growth)) - 1 if tok.n_vocab == size and growth >= LEAST_GROWTH else None
-        rows.append((size, usage.tokens, density, gain, doubling))
+        rows.append((size, usage.tokens // scale, density, gain, doubling))
     columns = (
         Column("vocabulary size", "count"),
         Column("tokens of the text", "count"),

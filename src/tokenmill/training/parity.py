@@ -33,8 +33,6 @@ from ..counting.options import Paths
 from ..counting.word_counts import shared_patterns, sum_of
 from ..errors import InputError, OptionName, UsageError
 from ..jobs.progress import Progress
-from ..split import Splitter
-from ..split.patterns import DEFAULT
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import arranged
 from . import loops
@@ -83,17 +81,16 @@ class ParityTraining:
         check_parity(training, development, options, parity)
         self.options, self.parity = options, parity
         self.progress = progress or (lambda stage, done, total: None)
+        every = {(True, name): text for name, text in training.items()}
+        every |= {(False, name): text for name, text in (development or {}).items()}
+        cut = () if options.special_tokens_as_text else options.special_tokens
+        patterns = [split] if isinstance(split, str) else split or ()
         run: dict[str, Any] = {"num_threads": options.num_threads, "progress": progress}
-        splitter = options.splitter(split or DEFAULT)
-        texts = count_each(training, splitter, reading, **run)
-        patterns = [splitter.patterns if split else (), *(counts.split_patterns for counts in texts.values())]
-        if known := shared_patterns(patterns):
-            splitter = Splitter(*known, special_tokens=splitter.special_tokens)
-        judged = count_each(development or {}, splitter, reading, **run)
+        counts = count_each(every, patterns, reading, special_tokens=cut, **run)
         special = [token.encode() for token in options.special_tokens]
         self._names = list(training)
-        self._texts = [texts[name].prune(options.min_count).cut_out(special) for name in self._names]
-        self._judged = [judged[name].cut_out(special) for name in self._names] if development else None
+        self._texts = [counts[True, name].prune(options.min_count).cut_out(special) for name in self._names]
+        self._judged = [counts[False, name].cut_out(special) for name in self._names] if development else None
         self.counts = WordCounts.merge(self._texts)
         loops.pair_weight(self.counts.offsets, self.counts.counts)
         both = [sum_of(self._texts), sum_of(self._judged or [])]  # raises for weights that cannot be compared
