@@ -13,7 +13,6 @@ pair is merged everywhere in a pretoken, from left to right. Pretokens are lists
 from __future__ import annotations
 
 import argparse
-import contextlib
 import heapq
 import sys
 import sysconfig
@@ -226,10 +225,7 @@ def tokens_of(merges: list[Pair]) -> list[bytes]:
 
 
 def main(words: list[str]) -> None:
-    """Time each step and the kernel on the pretokens of a file, then whole trainings, of other libraries too if they are installed.
-
-    Raises RuntimeError if two of them give different merges.
-    """
+    """Time each step and the kernel on the pretokens of a file. Raises RuntimeError if two of them give different merges."""
     import tokenmill
 
     from .errors import TokenmillError
@@ -244,16 +240,13 @@ def main(words: list[str]) -> None:
     if merges < 1:
         parser.error(f"MERGES is {merges}; give a whole number from 1 on")
     try:
-        text = path.read_text(encoding="utf-8")
         counts = tokenmill.count(path)
     except TokenmillError as error:
         parser.error(str(error))
-    except (OSError, UnicodeDecodeError) as error:
-        parser.error(f"cannot read {path} as UTF-8 text: {error}")
     if not counts:
         parser.error(f"{path} is empty")
     size = 256 + merges
-    print(f"{path.name}: {counts.total_bytes:,} bytes, {len(counts):,} distinct pretokens")
+    print(f"{path}: {counts.total_bytes:,} bytes, {len(counts):,} distinct pretokens")
 
     def kernel(pretokens: Pretokens, merges: int) -> list[Pair]:
         tok = tokenmill.train_from_counts(counts, size)
@@ -277,38 +270,6 @@ def main(words: list[str]) -> None:
         )
         print(f"{seconds:9.4f} s for {len(done):,} merges  {change}".rstrip(), flush=True)
         before = seconds
-
-    (pattern,) = counts.split_patterns
-
-    def rustbpe() -> None:
-        import rustbpe
-
-        rustbpe.Tokenizer().train_from_iterator([text], vocab_size=size, pattern=pattern)
-
-    def tokenizers() -> None:
-        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
-
-        tok = Tokenizer(models.BPE())
-        split = pre_tokenizers.Split(Regex(pattern), behavior="isolated")
-        bytes_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        tok.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_level])
-        alphabet = pre_tokenizers.ByteLevel.alphabet()
-        tok.train_from_iterator(
-            text.splitlines(keepends=True),
-            trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False),
-        )
-
-    print("From the text, counting included:")
-    libraries = {
-        "tokenmill": lambda: tokenmill.train(path, vocab_size=size),
-        "rustbpe": rustbpe,
-        "tokenizers": tokenizers,
-    }
-    for name, train in libraries.items():
-        start = time.perf_counter()
-        with contextlib.suppress(ImportError):
-            train()
-            print(f"{name:16}{time.perf_counter() - start:9.4f} s")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def test_the_module_times_each_step(tmp_path, capsys):
     learn.main([str(tmp_path / "a.txt"), "12"])
     shown = capsys.readouterr().out
     names = [line.split()[0] for line in shown.splitlines()[1:]]
-    assert names[:8] == [*STEPS, "kernel", "From", "tokenmill"] and {*names[8:]} <= {"rustbpe", "tokenizers"}
+    assert names == [*STEPS, "kernel"]
 
 
 def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):
@@ -39,9 +39,8 @@ def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["none.txt"], "cannot read none.txt as UTF-8 text: [Errno 2] No such file or directory"),
-        (["."], "cannot read . as UTF-8 text: "),
-        (["latin1.txt"], "cannot read latin1.txt as UTF-8 text: 'utf-8' codec can't decode byte 0xe9"),
+        (["none.txt"], "none.txt: no such file or folder"),
+        (["latin1.txt"], "latin1.txt: not UTF-8: the byte 0xe9 at 3"),
         (["a.txt", "ten"], "argument MERGES: invalid int value: 'ten'"),
         (["a.txt", "0"], "MERGES is 0; give a whole number from 1 on"),
         (["empty.txt"], "empty.txt is empty"),

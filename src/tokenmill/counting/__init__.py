@@ -16,8 +16,5 @@ if TYPE_CHECKING:
 
 __all__ = ["CountOptions", "CountSummary", "WordCounts", "count", "count_each", "count_iterator"]
 __getattr__ = lazy_names(
-    __name__,
-    to_memory="count count_each count_iterator",
-    options="CountOptions CountSummary",
-    word_counts="WordCounts",
+    __name__, to_memory="count count_each count_iterator", options="CountOptions CountSummary", word_counts="WordCounts"
 )

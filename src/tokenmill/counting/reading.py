@@ -12,16 +12,7 @@ from typing import Any
 from ..errors import UsageError
 from ..sources.blocks import Block, BlockSource, Cut, ReadOptions, Span
 from ..sources.documents import open_source, refuse_text
-from ..sources.find import (
-    OnSkip,
-    Skip,
-    Source,
-    can_read_again,
-    find_sources,
-    is_url,
-    report_skips,
-    size_of,
-)
+from ..sources.find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, size_of
 from ..sources.packed import COMPRESSIONS
 from ..sources.streams import Pause
 from ..split import Splitter

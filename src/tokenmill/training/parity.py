@@ -111,9 +111,10 @@ class ParityTraining:
         tokens = [bytes([byte]) for byte in range(256)]
         known = Tokens(tokens, None, options.max_bytes)
         texts = self._loops("the language", self._texts, known, options.min_count)
-        judged = texts
+        every = judged = texts
         if self._judged is not None:
             judged = self._loops("the development text of", self._judged, known)
+            every = texts + judged
         sizes = [loop.corpus.n_tokens for loop in judged]
         choice = _Choice(sizes, self.parity, self._names)
         watch = loops.Watch(self.progress, tokens)
@@ -124,10 +125,8 @@ class ParityTraining:
                 numbers = numbers[:done]
                 break
             new = known.join(*pair, 0)
-            numbers[done, 0] = sum([loop.merge_pair(*pair, new) for loop in texts])
-            if judged is not texts:
-                for loop in judged:
-                    loop.merge_pair(*pair, new)
+            merged = [loop.merge_pair(*pair, new) for loop in every]
+            numbers[done, 0] = sum(merged[: len(texts)])
             if done % _TOLD == 0:
                 self.progress("merge", done, wanted)
                 watch.tell(known.events()[0][:done], numbers[:done])
@@ -185,9 +184,8 @@ class _Choice:
         self._factors = [int(factor * scale) for factor in factors]
         self._live = list(range(len(names)))
         nobody = len(names)
-        self._recent = deque(
-            [nobody] * (parity.window or 0)
-        )  # the last choices, and how often each language is among them
+        # The last choices, and how often each language is among them.
+        self._recent = deque([nobody] * (parity.window or 0))
         self._times = [0] * nobody + [len(self._recent)]
         self._allowed: Any = None if parity.window is None else parity.alpha * parity.window
         self.made = [0] * len(names)
@@ -199,9 +197,8 @@ class _Choice:
             if self._allowed is not None:
                 most = self._allowed / len(self._live)
                 candidates = [i for i in self._live if self._times[i] <= most]
-            language = max(
-                candidates, key=lambda i: judged[i].corpus.n_tokens * self._factors[i]
-            )  # of equals the first
+            # Of equals the first.
+            language = max(candidates, key=lambda i: judged[i].corpus.n_tokens * self._factors[i])
             best = texts[language].best()
             if best is None or best[2] < min_pair_count:
                 self._live.remove(language)
