@@ -13,12 +13,14 @@ pair is merged everywhere in a pretoken, from left to right. Pretokens are lists
 from __future__ import annotations
 
 import argparse
+import contextlib
 import heapq
 import sys
 import sysconfig
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -225,14 +227,15 @@ def tokens_of(merges: list[Pair]) -> list[bytes]:
 
 
 def main(words: list[str]) -> None:
-    """Time each step and the kernel on the pretokens of a file. Raises RuntimeError if two of them give different merges."""
+    """Time each step and the kernel on the pretokens of a file, then whole trainings, of other libraries too if they are installed.
+
+    Raises RuntimeError if two of them give different merges.
+    """
     import tokenmill
 
     from .errors import TokenmillError
 
-    parser = argparse.ArgumentParser(
-        "python -m tokenmill.learn", description="Time each step and the kernel on a file."
-    )
+    parser = argparse.ArgumentParser("python -m tokenmill.learn", description="Time each step on a file.")
     topics = Path(sysconfig.get_path("stdlib"), "pydoc_data", "topics.py")
     parser.add_argument("FILE", nargs="?", type=Path, default=topics, help="UTF-8 text; by default topics.py of Python")
     parser.add_argument("MERGES", nargs="?", type=int, default=1000, help="by default 1000")
@@ -241,12 +244,13 @@ def main(words: list[str]) -> None:
         parser.error(f"MERGES is {merges}; give a whole number from 1 on")
     try:
         counts = tokenmill.count(path)
-    except TokenmillError as error:
+        text = path.read_text(encoding="utf-8")
+    except (TokenmillError, OSError) as error:
         parser.error(str(error))
     if not counts:
         parser.error(f"{path} is empty")
     size = 256 + merges
-    print(f"{path}: {counts.total_bytes:,} bytes, {len(counts):,} distinct pretokens")
+    print(f"{path.name}: {counts.total_bytes:,} bytes, {len(counts):,} distinct pretokens")
 
     def kernel(pretokens: Pretokens, merges: int) -> list[Pair]:
         tok = tokenmill.train_from_counts(counts, size)
@@ -270,6 +274,31 @@ def main(words: list[str]) -> None:
         )
         print(f"{seconds:9.4f} s for {len(done):,} merges  {change}".rstrip(), flush=True)
         before = seconds
+
+    (pattern,) = counts.split_patterns
+
+    def rustbpe() -> None:
+        import rustbpe
+
+        rustbpe.Tokenizer().train_from_iterator([text], vocab_size=size, pattern=pattern)
+
+    def tokenizers() -> None:
+        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+        tok = Tokenizer(models.BPE())
+        split = pre_tokenizers.Split(Regex(pattern), behavior="isolated")
+        bytes_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        tok.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_level])
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
+        tok.train_from_iterator(text.splitlines(keepends=True), trainer)
+
+    print("From the text, counting included:")
+    for train in (partial(tokenmill.train, path, vocab_size=size), rustbpe, tokenizers):
+        start = time.perf_counter()
+        with contextlib.suppress(ImportError):
+            train()
+            print(f"{getattr(train, '__name__', 'tokenmill'):16}{time.perf_counter() - start:9.4f} s")
 
 
 if __name__ == "__main__":

@@ -274,9 +274,7 @@ class Train(Options, Parity):
         if self.normalize and not self.counted_before:  # the bytes of the text as it was before
             weighted = whole
         elif self.counted_before and weighted < whole:
-            notes = [
-                f"the word counts leave out {100 - 100 * weighted / whole:.3g}% of the text: special tokens, rare pretokens"
-            ]
+            notes = [f"the word counts leave out {100 - 100 * weighted / whole:.3g}% of the text, as rare or special"]
         about: dict[str, Any] = {"documents": counts.documents, "nbytes": counts.total_bytes, "distinct": len(counts)}
         about |= {"weighted": weighted, "mixture": counts.mixture, "counts": counts if keep_counts else None}
         if note is not None:
@@ -324,10 +322,13 @@ class Train(Options, Parity):
         """The constructor of the training. UsageError for superwords whose text or pattern does not fit them."""
         if self.superwords is None:
             return lambda counts: self._training(counts, progress)
-        from .superwords import SuperwordTraining, check_patterns, file_text, memory_text
+        from .split import Splitter
+        from .superwords import SuperwordTraining, file_text, memory_text, stage2_splitter
 
-        if not self.counted_before:
-            check_patterns(self._options, self._split)
+        if self.superwords == "superbpe":
+            stage2_splitter(self._options)
+        elif not self.counted_before:
+            Splitter(*self._split, joins=bytes(1 << 13))
         files = self.text or self.sources
         text = file_text(files, self._reading) if self.texts is None else memory_text(self.texts)
         return lambda counts: SuperwordTraining(counts, text, self._options, self.memory_limit, progress, spill)

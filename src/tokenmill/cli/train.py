@@ -237,7 +237,7 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
     text: Any = result.counts if own else [*(held_out or job.text or job.sources)]
     with progress_bar() as progress:
         domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary, own)
-        sizes = measure_sizes(result.toks, domains, note, progress, text.scale if own else 1)
+        sizes = measure_sizes(result.toks, domains, note, progress)
     if forms.html is not None:
         forms.show(sizes)
     if not as_json:

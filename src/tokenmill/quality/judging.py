@@ -341,15 +341,9 @@ def _overlap(judged: Judgements) -> Table:
 
 
 def measure_sizes(
-    tokenizers: Mapping[int, Tokenizer],
-    text: EvaluationText,
-    note: str,
-    progress: Progress | None = None,
-    scale: int = 1,
+    tokenizers: Mapping[int, Tokenizer], text: EvaluationText, note: str, progress: Progress | None = None
 ) -> Report:
-    """Bytes per token of `tokenizers` by vocabulary size, and what each gains over the one before.
-
-    note: which text it is. scale: that of its word counts.
+    """Bytes per token of `tokenizers` by vocabulary size, and what each gains over the one before. note: which text it is.
 
     The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. A
     size for which the training text had too few pairs has none, and one less than a quarter above the one before.
@@ -357,6 +351,7 @@ def measure_sizes(
     if short := [tok.n_vocab for size, tok in tokenizers.items() if tok.n_vocab < size]:
         note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
+    scale = max(getattr(source, "scale", 1) for source in text.sources.values())  # of weighted counts
     for size, tok in sorted(tokenizers.items()):
         usage = text.usage(tok, progress)
         text.refuse_empty(usage.bytes)

@@ -44,6 +44,7 @@ Row = tuple[int, int, int]
 def train_boundless(job: passes.Job) -> Vocabulary:
     """Train superwords of whole pretokens. `min_count` holds for the events, `min_pair_count` for both."""
     options = job.options
+    Splitter(*job.counts.split_patterns, joins=bytes(1 << 13))  # raises before long work
     first = Training(job.counts, options.without_superwords(), job.show).run()
     segments = _Segments(job, first)
     wanted = options.n_ordinary - _BYTES

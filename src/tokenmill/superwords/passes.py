@@ -177,11 +177,12 @@ class Passes:
     def attempts(self, totals: np.ndarray, guess: int, wanted: int) -> Iterator[tuple[int, Merged]]:
         """Merges with a count of at least a number, which falls until the caller has enough. guess: the first such number."""
         floor = self.options.min_pair_count
-        least = max(floor, guess)
-        yield least, self.merge(self.fragments(totals, least), least, wanted)
-        while least > floor:  # the guess was too high
-            least = max(floor, least // 4)
+        while True:
+            least = max(floor, guess)
             yield least, self.merge(self.fragments(totals, least), least, wanted)
+            if least == floor:
+                return
+            guess = least // 4  # it was too high
 
     def merge(self, rows: Rows, least: int, wanted: int) -> Merged:
         """At most `wanted` merges, those with a count of `least` or more."""

@@ -217,9 +217,7 @@ def check_parity(
     """Raise UsageError for options that do not fit parity-aware BPE."""
     if options.refine is not None or options.superwords is not None:
         refine, superwords = OptionName("refine"), OptionName("superwords")
-        raise UsageError(
-            "parity-aware BPE goes with neither ", refine, " nor ", superwords, "; leave these options out"
-        )
+        raise UsageError("parity-aware BPE goes with neither ", refine, " nor ", superwords, "; leave them out")
     if options.alphabet != "bytes":
         raise UsageError("parity-aware BPE begins with the 256 bytes; leave out ", OptionName("alphabet", "characters"))
     if len(training) < 2:

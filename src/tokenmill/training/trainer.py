@@ -42,10 +42,6 @@ class Training:
         cut: Iterable[bytes] = (),
         needed: str = "",
     ) -> None:
-        if not isinstance(counts, WordCounts):
-            raise UsageError(
-                f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
-            )
         self.options = options = limits_of(options, counts)
         self.progress = progress or (lambda stage, done, total: None)
         special = (token.encode() for token in options.special_tokens)
