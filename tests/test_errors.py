@@ -264,7 +264,7 @@ def test_what_goes_wrong_is_said_in_words(tmp_path, monkeypatch):
         ),
         "output is empty: name a path": lambda: train("a.txt", 260, output=""),
         "superwords are trained on bytes": lambda: train("a.txt", 300, superwords="boundless", alphabet="characters"),
-        "special tokens are always cut out; leave out special_tokens_as_text": lambda: train(
+        "superwords are trained on the text as it is; leave out special_tokens_as_text": lambda: train(
             "a.txt", 300, superwords="boundless", special_tokens_as_text=True
         ),
         "the language de has no ratio": lambda: tokenmill.train_parity(

@@ -28,7 +28,7 @@ PACKAGES = {
     "events": "event_table",
     "formats": "FORMATS PUBLISHED check_output encode_with_library read to_hf to_tiktoken write",
     "split": "Splitter",
-    "superwords": "SuperwordTraining file_text memory_text",
+    "superwords": "SuperwordTraining file_text memory_text stage2_splitter",
     "tokenizer": "Tokenizer",
     "training": "Options Training estimate_memory extend_vocabulary",
     "vocabulary": "MAX_ID NORMALIZERS PATTERNS AddedToken Event LibraryModel Normalization Order Template Vocabulary",

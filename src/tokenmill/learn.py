@@ -230,9 +230,7 @@ def main(words: list[str]) -> None:
 
     from .errors import TokenmillError
 
-    parser = argparse.ArgumentParser(
-        "python -m tokenmill.learn", description="Time each step and the kernel on a file."
-    )
+    parser = argparse.ArgumentParser("python -m tokenmill.learn", description="Time each step on a file.")
     topics = Path(sysconfig.get_path("stdlib"), "pydoc_data", "topics.py")
     parser.add_argument("FILE", nargs="?", type=Path, default=topics, help="UTF-8 text; by default topics.py of Python")
     parser.add_argument("MERGES", nargs="?", type=int, default=1000, help="by default 1000")
@@ -242,10 +240,8 @@ def main(words: list[str]) -> None:
     try:
         path.read_text(encoding="utf-8")  # counting replaces other bytes
         counts = tokenmill.count(path)
-    except TokenmillError as error:
+    except (TokenmillError, OSError, UnicodeDecodeError) as error:
         parser.error(str(error))
-    except (OSError, UnicodeDecodeError) as error:
-        parser.error(f"cannot read {path} as UTF-8 text: {error}")
     if not counts:
         parser.error(f"{path} is empty")
     size = 256 + merges

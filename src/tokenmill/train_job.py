@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,6 @@ from .training.options import PARITY, TRAINING, Options, Parity, by_name
 if TYPE_CHECKING:
     from .counting import WordCounts
     from .counting.weights import Part
-    from .superwords import SuperwordTraining
     from .tokenizer import Tokenizer
     from .training import Training
     from .training.parity import LanguageReport, ParityTraining
@@ -254,14 +252,14 @@ class Train(Options, Parity):
         note: called with the memory that training needs. keep_counts: return the word counts too. also_read: see `check`.
         """
         self.check(also_read=also_read)
-        with alone(self.output):
-            return self._run(progress, note, keep_counts)
+        with alone(self.output) as folder:
+            return self._run(progress, note, keep_counts, folder)
 
-    def _run(self, progress: Progress | None, note: Note | None, keep_counts: bool) -> Trained:
+    def _run(self, progress: Progress | None, note: Note | None, keep_counts: bool, spill: Path | None) -> Trained:
         from .formats.merges_txt import with_roles
 
         options = self._options
-        start = self._start(progress)  # raises for text that can be read only once
+        start = self._start(progress, spill)  # raises for text that can be read only once
         seconds: dict[str, float] = {}
         with _timed(seconds, "load" if self.counted_before else "count"):
             fair = None
@@ -270,10 +268,13 @@ class Train(Options, Parity):
 
                 languages: tuple[Any, Any] = (self.language, self.development or None)
                 fair = ParityTraining(*languages, options, self, self.split or None, self._reading, progress)
-            counts = self._count(progress, note) if fair is None else fair.counts
-        weighted = counts.counted_bytes
+            counts = self._count(progress, note, spill) if fair is None else fair.counts
+        whole = int(sum(part.weighted for part in counts.mixture) * counts.scale) or counts.total_bytes
+        weighted, notes = counts.counted_bytes, []
         if self.normalize and not self.counted_before:  # the bytes of the text as it was before
-            weighted = int(sum(part.weighted for part in counts.mixture) * counts.scale) or counts.total_bytes
+            weighted = whole
+        elif self.counted_before and weighted < whole:
+            notes = [f"the word counts leave out {100 - 100 * weighted / whole:.3g}% of the text, as rare or special"]
         about: dict[str, Any] = {"documents": counts.documents, "nbytes": counts.total_bytes, "distinct": len(counts)}
         about |= {"weighted": weighted, "mixture": counts.mixture, "counts": counts if keep_counts else None}
         if note is not None:
@@ -300,30 +301,37 @@ class Train(Options, Parity):
         to: dict[str, Any] = {"format": self._format, "overwrite": self.overwrite}
         with _timed(seconds, "save"):
             saved = [toks[size].save(path, **to) for size, path in self.folders().items()]
-        notes = tuple(dict.fromkeys(each for notes in saved for each in notes))
+        notes += dict.fromkeys(itertools.chain(*saved))
         return Trained(tok, toks, seconds, n_tokens, notes, fair.languages if fair else (), **about)
 
     def _memory(self, counts: WordCounts, fair: ParityTraining | None, keep_counts: bool) -> str:
         """The memory that training needs, and a warning if that is not free."""
         from .counting.weights import scaled
         from .kernels.machine import free_memory, resident_memory
-        from .training import estimate_memory
+        from .training.trainer import LEAST_MEMORY, estimate_memory, memory_note
 
         options: dict[str, Any] = {"min_count": scaled(self.min_count, counts.scale), "refine": self.refine}
         freed = 0 if keep_counts else counts.arena.nbytes + counts.offsets.nbytes + counts.counts.nbytes
         needed = fair.memory() if fair else estimate_memory(counts, self._options.vocab_size, **options)
+        # The tables of all code points that an alphabet of characters and normalization take.
+        needed = max(needed, LEAST_MEMORY + (8 << 20 if self.alphabet == "characters" or self.normalize else 0))
         stage = "training" if self.superwords is None else "the stage before superwords"
         return memory_note(needed, free_memory(), resident_memory() - freed, stage)
 
-    def _start(self, progress: Progress | None) -> Callable[[WordCounts], Training | SuperwordTraining]:
-        """The constructor of the training. UsageError for a text that can be read only once, if it is read again."""
+    def _start(self, progress: Progress | None, spill: Path | None) -> Callable[[WordCounts], Any]:
+        """The constructor of the training. UsageError for superwords whose text or pattern does not fit them."""
         if self.superwords is None:
             return lambda counts: self._training(counts, progress)
-        from .superwords import SuperwordTraining, file_text, memory_text
+        from .split import Splitter
+        from .superwords import SuperwordTraining, file_text, memory_text, stage2_splitter
 
+        if self.superwords == "superbpe":
+            stage2_splitter(self._options)
+        elif not self.counted_before:
+            Splitter(*self._split, joins=bytes(1 << 13))
         files = self.text or self.sources
         text = file_text(files, self._reading) if self.texts is None else memory_text(self.texts)
-        return lambda counts: SuperwordTraining(counts, text, self._options, self.memory_limit, progress)
+        return lambda counts: SuperwordTraining(counts, text, self._options, self.memory_limit, progress, spill)
 
     def _training(self, counts: WordCounts, progress: Progress | None) -> Training:
         from .training import Training  # late: NumPy takes memory beside a decompressor
@@ -336,7 +344,7 @@ class Train(Options, Parity):
         training.options = replace(training.options, vocab_size=training.options.vocab_size + 8)
         return training
 
-    def _count(self, progress: Progress | None, note: Note | None) -> WordCounts:
+    def _count(self, progress: Progress | None, note: Note | None, spill: Path | None) -> WordCounts:
         from .counting import WordCounts, count, count_iterator
         from .counting.ddfreq import is_split_by_ddtokens
         from .split import Splitter
@@ -369,7 +377,6 @@ class Train(Options, Parity):
         run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
         if self.texts is not None:
             return count_iterator(self.texts, split=splitter, memory_limit=self.memory_limit, **run)
-        spill = None if self.output is None else self.output.parent
         return count(self.sources, split=splitter, options=self._reading, spill_folder=spill, **run)
 
 
@@ -483,14 +490,6 @@ def _is_counts(text: Any) -> bool:
     paths = [text] if isinstance(text, str | os.PathLike) else text
     saved = isinstance(paths, Sequence) and len(paths) == 1 and WordCounts.is_saved(paths[0])
     return saved or isinstance(text, WordCounts)
-
-
-def memory_note(needed: int, free: int, resident: int = 0, stage: str = "training") -> str:
-    """The memory that a stage needs, with that of the process now, and a warning if it is not free."""
-    message = f"{stage} will need up to {math.ceil((needed + resident) / 2**20):,} MiB of memory"
-    if needed > free:
-        message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
-    return message
 
 
 @contextlib.contextmanager

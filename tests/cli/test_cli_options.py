@@ -336,7 +336,7 @@ def test_bars_reach_their_end(monkeypatch):
         (["nspect", "tok"], "'nspect' is not a verb. Did you mean 'inspect'?"),
         (["hlep"], "Did you mean 'help'?"),
         (["train", "--parity", "--language", "en=a", "hi=b", "--ratio", "en=1e99999999", "hi=1", "--vocab-size", "270", "-o", "t"], "the ratio of en"),
-        (["train", "--parity", "--language", "en=a", "hi=b", "--ratio", "en=1", "2", "hi=1", "--vocab-size", "270", "-o", "t"], "the ratio of en is given as 1 and 2"),
+        (["train", "--parity", "--language", "en=a", "hi=b", "--ratio", "en=1", "2", "hi=1", "--vocab-size", "270", "-o", "t"], "--ratio has 2 values for en: 1, 2; give one"),
         (["inspect", "tok", "--threshold", "nan"], "--threshold is not a number"),
         (["train", "a.txt", "--vocab-size", "270", "-o", "t", "--split", "\udcff+"], "the split pattern '\\udcff+' is not a name"),
     ],

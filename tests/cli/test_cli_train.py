@@ -182,7 +182,7 @@ entry()
 
 
 def test_too_little_memory_is_said_before_training():
-    from tokenmill.train_job import memory_note
+    from tokenmill.training.trainer import memory_note
 
     assert "up to 3 MiB of memory, but only 2 MiB are free" in memory_note(3 << 20, 2 << 20)
 

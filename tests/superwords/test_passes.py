@@ -7,6 +7,7 @@ import pytest
 import tokenmill
 from tokenmill.counting import options as count_options
 from tokenmill.counting.spill import Spill
+from tokenmill.errors import UsageError
 from tokenmill.superwords import SuperwordTraining, file_text, passes
 from tokenmill.training import Options
 
@@ -45,3 +46,34 @@ def test_little_memory_changes_nothing(corpus, tmp_path, monkeypatch, kind):
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
     assert train(corpus, kind, memory_limit=1 << 19) == train(corpus, kind)
     assert len(spills) > 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"superwords": "superbpe", "stage1_size": 300, "stage2_split": r"(a)\1"},
+        {"superwords": "superbpe", "stage1_size": 300, "stage2_split": "("},
+        {"superwords": "boundless", "split": r"(a)\1"},
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the split pattern")
+def test_a_pattern_that_does_not_fit_is_an_error_before_the_text_is_read(corpus, options):
+    with pytest.raises(UsageError):
+        tokenmill.train(corpus, 400, progress=lambda *told: pytest.fail(f"{told} before the error"), **options)
+
+
+def test_what_a_killed_training_spilled_is_deleted_by_the_next(corpus, tmp_path, monkeypatch):
+    """Tables of both passes go to the folder of the job, which is locked, so what is there belongs to nobody."""
+    left = tmp_path / ".tok.unfinished" / ".tokenmill.0123456789abcdef.part"
+    left.mkdir(parents=True)
+    (left / "run-0.arrow").write_bytes(b"left")
+    folders = set()
+    write = Spill.write
+    monkeypatch.setattr(
+        Spill, "write", lambda self, *args, **more: folders.add(self.folder.parent) or write(self, *args, **more)
+    )
+    monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
+    monkeypatch.setattr(passes, "_KEPT", 0)
+    options = {"superwords": "superbpe", "stage1_size": 400, "memory_limit": 1 << 17}
+    tokenmill.train(corpus, 500, output=tmp_path / "tok", **options)
+    assert folders == {left.parent} and not left.parent.exists()

@@ -134,11 +134,6 @@ def test_options_that_cannot_be_right(options, message):
         train_from_counts(LOW, **({"vocab_size": 300} | options))
 
 
-def test_counts_that_are_no_word_counts():
-    with pytest.raises(UsageError, match="from_mapping"):
-        train_from_counts({b"low": 5}, 300)
-
-
 @pytest.mark.parametrize("words", [{}, {b"ab": 0}])
 def test_an_empty_corpus(words):
     with pytest.raises(InputError, match="empty"):

@@ -193,3 +193,28 @@ def test_a_language_without_text_is_named():
         train(LOW, 3, LOW, min_count=3)
     with pytest.raises(UsageError, match="two languages or more"):
         train({"en": {b"low": 3}}, 3, {"en": {b"low": 3}})
+
+
+def test_text_is_split_like_the_saved_counts_of_another_language(tmp_path):
+    """Text is counted after word counts were loaded, whichever is named first."""
+    text = "It's 12345 o'clock\n\n  here" * 9
+    (tmp_path / "en.txt").write_text(text)
+    (tmp_path / "de.txt").write_text(text.upper())
+    tokenmill.count(tmp_path / "de.txt", split="gpt2").save(tmp_path / "de")
+    paths = {"en": tmp_path / "en.txt", "de": tmp_path / "de.txt"}
+    ratios = {"en": 1, "de": 1}
+    expected = tokenmill.train_parity(paths, 280, ratios=ratios, split="gpt2")
+    assert tokenmill.train_parity({**paths, "de": tmp_path / "de"}, 280, ratios=ratios) == expected
+    with pytest.raises(UsageError, match="split by different patterns"):
+        tokenmill.train_parity({**paths, "de": tmp_path / "de"}, 280, ratios=ratios, split="cl100k")
+
+
+@pytest.mark.parametrize("missing", ["language", "development"])
+def test_a_text_that_is_missing_is_an_error_before_another_is_counted(missing, tmp_path):
+    (tmp_path / "en.txt").write_text("the cat sat")
+    both = {"en": tmp_path / "en.txt", "de": tmp_path / "en.txt"}
+    texts = {"language": both, "development": both, missing: {**both, "de": tmp_path / "none"}}
+    with pytest.raises(InputError, match="no such file"):
+        tokenmill.train_parity(
+            texts["language"], 280, development=texts["development"], progress=lambda *told: pytest.fail(f"{told}")
+        )

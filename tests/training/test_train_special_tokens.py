@@ -134,5 +134,5 @@ def test_roles_are_saved_for_other_engines(tmp_path):
         assert tokenmill.load(tmp_path / name).as_transformers().special_tokens_map == expected
     with pytest.raises(tokenmill.errors.UsageError, match="roles has 'foo'; known are bos, eos"):
         tokenmill.train_from_iterator(["low"], 300, roles={"foo": "<|x|>"})
-    with pytest.raises(tokenmill.errors.UsageError, match=r"roles has 2 tokens for pad: <a>, <b>; give one"):
+    with pytest.raises(tokenmill.errors.UsageError, match=r"roles has 2 values for pad: <a>, <b>; give one"):
         tokenmill.train_from_iterator(["low"], 300, roles=["pad=<a>", "pad=<b>"])

@@ -38,9 +38,9 @@ def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["none.txt"], "cannot read none.txt as UTF-8 text: [Errno 2] No such file or directory"),
-        (["."], "cannot read . as UTF-8 text: "),
-        (["latin1.txt"], "cannot read latin1.txt as UTF-8 text: 'utf-8' codec can't decode byte 0xe9"),
+        (["none.txt"], "none.txt: no such file or folder"),
+        (["folder"], "[Errno 21] Is a directory: 'folder'"),
+        (["latin1.txt"], "latin1.txt: not UTF-8: the byte 0xe9 at 3"),
         (["a.txt", "ten"], "argument MERGES: invalid int value: 'ten'"),
         (["a.txt", "0"], "MERGES is 0; give a whole number from 1 on"),
         (["empty.txt"], "empty.txt is empty"),
@@ -50,7 +50,9 @@ def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):
 )
 def test_a_mistake_is_named(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.txt").write_text("low lower")
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "a.txt", tmp_path / "folder" / "a.txt"):
+        path.write_text("low lower")
     (tmp_path / "latin1.txt").write_bytes(b"caf\xe9")
     (tmp_path / "empty.txt").write_bytes(b"")
     (tmp_path / "nul.txt").write_bytes(b"a\0b")

@@ -21,7 +21,7 @@ def count(job: Count, *, json: opt.Json = False) -> None:
         "documents": summary.documents,
         "bytes": summary.total_bytes,
         "bytes_counted_before": summary.resumed_bytes,
-        "pretokens": summary.pretokens,
+        "weighted_pretokens" if summary.shares else "pretokens": summary.pretokens,
         "distinct_pretokens": summary.distinct,
         "pruned_pretokens": summary.pruned if json else pruned,
         "left_out": summary.skipped,

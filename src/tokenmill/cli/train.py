@@ -104,7 +104,7 @@ def train(
             error.args = f"{job.output} is saved, but its sizes could not be compared: ", *error.args
             raise
     if result.languages:
-        tables |= _show_languages(result.languages, job.ratios is None, json)
+        tables |= _show_languages(result.languages, job.ratios, json)
     report({**rows, **(tables if json else {})}, json)
     if len(job.sizes) > 1 and not compares:
         say("How many tokens these sizes need is measured on text that can be read again: name it with --held-out.")
@@ -207,16 +207,14 @@ def _bytes_per_token(job: Train, result: Trained) -> dict[str, float | None]:
     vocabulary, counts, n_tokens = result.tok.vocabulary, result.counts, result.n_tokens
     if _spans_words(job) and not _is_unmeasured(job):
         from ..quality.evaluation_text import MOST_BYTES, EvaluationText
-        from ..quality.metrics import measure_texts
 
-        text = EvaluationText(job.text or job.sources, read=job.read, binary=job.binary)
+        text = EvaluationText(job.text or job.sources, job.num_threads, job.read, job.special_tokens, job.binary)
         sizes, sample = text.survey(lambda data, ends: len(data))
         if sum(sizes.values()) > MOST_BYTES:
-            density = sample.density(result.tok)
+            density = sample.density(result.tok, job.special_tokens)
             return {"bytes_per_token_of_a_sample": density and round(density, 4)}
-        usages = [measure_texts(result.tok, text.texts(name)) for name in text.names]
-        nbytes, n_tokens = sum(usage.bytes for usage in usages), sum(usage.tokens for usage in usages)
-        return {"bytes_per_token": round(nbytes / n_tokens, 4) if n_tokens else None}
+        usage = text.usage(result.tok)
+        return {"bytes_per_token": round(usage.bytes / usage.tokens, 4) if usage.tokens else None}
     name = "weighted_bytes_per_token" if result.mixture else "bytes_per_token"
     if "load" in result.seconds and job.min_count > 1:
         return {name: None}
@@ -233,12 +231,11 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
     from ..quality.judging import measure_sizes
     from ._tables import print_report
 
-    note = "On held-out text." if held_out else "On the text trained on; --held-out measures on other text."
-    text: Any = list(held_out or job.text or job.sources)
-    if not held_out and not _spans_words(job):
-        text = result.counts
+    own = not held_out and not _spans_words(job)
+    weighted = ", as weighted" if own and result.mixture else ""
+    note = "On held-out text." if held_out else f"On the text trained on{weighted}; --held-out measures on other text."
+    text: Any = result.counts if own else [*(held_out or job.text or job.sources)]
     with progress_bar() as progress:
-        own = text is result.counts
         domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary, own)
         sizes = measure_sizes(result.toks, domains, note, progress)
     if forms.html is not None:
@@ -248,10 +245,10 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
     return {"sizes": sizes.tables[0].to_json()["rows"]}
 
 
-def _show_languages(languages: Sequence[LanguageReport], development: bool, as_json: bool) -> dict[str, Any]:
+def _show_languages(languages: Sequence[LanguageReport], ratios: Any, as_json: bool) -> dict[str, Any]:
     """Print a table of the result for each language, with the Gini coefficient; the same for JSON.
 
-    development: whether development texts decided which language chooses.
+    ratios: by language, if these decided which language chooses, and not development texts.
     """
     from ..quality.metrics import gini
     from ..quality.tables import Column, Table
@@ -260,8 +257,9 @@ def _show_languages(languages: Sequence[LanguageReport], development: bool, as_j
     counts = [Column(name, "count") for name in ("merges chosen", "bytes", "tokens")]
     columns = (Column("language"), *counts, Column("bytes per token", "number", digits=3))
     rows = [(each.name, each.chosen, each.bytes, each.length, each.bytes / each.length) for each in languages]
-    inequality = gini([each.length if development else each.length / each.bytes for each in languages])
-    title = f"Languages, with the tokens of the {'development' if development else 'training'} text"
+    costs = [each.length * float(ratios[each.name]) / each.bytes if ratios else each.length for each in languages]
+    inequality = gini(costs)
+    title = f"Languages, with the tokens of the {'training' if ratios else 'development'} text"
     if inequality is not None:
         title += f" (Gini coefficient {inequality:.4f})"
     table = Table("languages", title, columns, rows)

@@ -78,6 +78,7 @@ class CountOptions(Options):
 class CountSummary:
     """Result of a count into a folder.
 
+    pretokens: the sum of the counts, as weighted.
     spills: how often the tables were spilled to disk.
     resumed_bytes: how much of the text had been counted by an earlier, interrupted call.
     skipped: how many things could not be read and were left out (see on_skip).
@@ -103,7 +104,7 @@ def summary_of(about: About, written: Written, **more: Any) -> CountSummary:
     return CountSummary(
         about.documents,
         about.total_bytes,
-        written.pretokens,
+        written.pretokens // about.scale,
         written.distinct,
         shares=shares(about.mixture),
         pruned=written.pruned,

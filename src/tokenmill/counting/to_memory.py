@@ -7,13 +7,13 @@ import queue
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import UsageError, WrongTypeError, suggests_options
 from ..jobs.progress import Meter, Progress, drawn
 from ..jobs.work import JobOptions
 from ..sources.blocks import BLOCK, Block
-from ..sources.find import OnSkip
+from ..sources.find import OnSkip, ignore_skip
 from ..sources.jsonl import without_surrogates
 from ..split import Splitter
 from ..split.patterns import DEFAULT
@@ -22,7 +22,7 @@ from .reading import FileCount, cut_of, found_sources, stored_size
 from .spill import temporary_spill
 from .threads import POLL, Counter, Threads
 from .weights import scaled
-from .word_counts import WordCounts
+from .word_counts import WordCounts, shared_patterns
 
 
 @suggests_options
@@ -86,15 +86,22 @@ def count(
 
 
 def count_each(
-    texts: Mapping[str, Paths | WordCounts],
-    split: str | Iterable[str] | Splitter,
+    texts: Mapping[Any, Paths | WordCounts],
+    split: Iterable[str] = (),
     options: CountOptions | None = None,
     *,
+    special_tokens: Iterable[str] = (),
     num_threads: int | None = None,
     progress: Progress | None = None,
-) -> dict[str, WordCounts]:
-    """The word counts of several texts by name, each given as for `count`, as saved word counts or as WordCounts."""
-    counts = {}
+) -> dict[Any, WordCounts]:
+    """The word counts of several texts by name, each given as for `count`, as saved word counts or as WordCounts.
+
+    split: by default the patterns of the word counts among them, or else the default of `count`.
+    A source that is missing is an error before the first is counted.
+    """
+    options = options or CountOptions()
+    counts: dict[Any, WordCounts] = {}
+    uncounted: dict[Any, list[str | os.PathLike[str]]] = {}
     for name, text in texts.items():
         if isinstance(text, WordCounts):
             counts[name] = text
@@ -103,8 +110,13 @@ def count_each(
         if len(paths) == 1 and WordCounts.is_saved(paths[0]):
             counts[name] = WordCounts.load(paths[0])
         else:
-            counts[name] = count(paths, split=split, options=options, num_threads=num_threads, progress=progress)
-    return counts
+            found_sources(paths, options.read, ignore_skip if options.read.skip_damaged else None)
+            uncounted[name] = paths
+    patterns = shared_patterns([Splitter(*split).patterns, *(each.split_patterns for each in counts.values())])
+    splitter = Splitter(*(patterns or [DEFAULT]), special_tokens=special_tokens)
+    for name, paths in uncounted.items():
+        counts[name] = count(paths, split=splitter, options=options, num_threads=num_threads, progress=progress)
+    return {name: counts[name] for name in texts}
 
 
 @suggests_options

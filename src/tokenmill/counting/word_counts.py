@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,11 +91,7 @@ class WordCounts:
         for pretoken, count in mapping.items():
             if not isinstance(pretoken, bytes | str):
                 raise UsageError(f"pretokens are bytes or str, but {pretoken!r} is {type(pretoken).__name__}")
-            try:
-                fits = 0 <= operator.index(count) < 2**64
-            except TypeError:
-                fits = False
-            if not fits:
+            if not isinstance(count, Integral) or not 0 <= count < 2**64:
                 raise UsageError(
                     f"the count of {pretoken!r} is {count!r}; counts are whole numbers from 0 to 2**64 - 1"
                 )

@@ -140,11 +140,12 @@ def working_folder(
 
 
 @contextlib.contextmanager
-def alone(output: StrPath | None) -> Iterator[None]:
+def alone(output: StrPath | None) -> Iterator[Path | None]:
     """Lock an output that appears after long work: a second process that writes it fails at its start, not at its end.
 
-    A device is not locked. An existing folder is not locked either if nothing can be written beside it.
+    Yields the locked folder. A device is not locked. An existing folder is not locked either if nothing can be written beside it.
     """
+    folder = None
     with contextlib.ExitStack() as lock:
         if output is not None and not is_device(output):
             # The root of a disk has no name and no folder around it, so it cannot be locked.
@@ -152,7 +153,10 @@ def alone(output: StrPath | None) -> Iterator[None]:
             with contextlib.suppress(*[OutputError] if path.is_dir() else ()):
                 if path.name:
                     lock.enter_context(_locked(path_beside(path), Path(output)))
-        yield
+                    folder = path_beside(path)
+                    for left in folder.glob(".tokenmill.*.part"):  # the spill of a process that was killed
+                        remove(left)
+        yield folder
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -424,9 +425,12 @@ class Sample:
         texts = [unit.decode("utf-8", "replace") for unit in self.units]
         return np.diff(tok.encode_batch_to_numpy(texts, disallowed_special=())[1])
 
-    def density(self, tok: Tokenizer) -> float | None:
-        """Bytes per token; None if there is no text."""
-        return self.nbytes / int(self.tokens(tok).sum()) if self.nbytes else None
+    def density(self, tok: Tokenizer, special_tokens: Iterable[str]) -> float | None:
+        """Bytes per token, without the special tokens; None if there is no text."""
+        cut = re.compile(b"|".join(re.escape(text.encode()) for text in sorted(special_tokens, key=len, reverse=True)))
+        units = [part for unit in self.units for part in (cut.split(unit) if cut.pattern else [unit])]
+        sample = Sample(units, nbytes=sum(map(len, units)))
+        return sample.nbytes / int(sample.tokens(tok).sum()) if sample.nbytes else None
 
 
 def _parts(data: memoryview, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -351,6 +351,7 @@ def measure_sizes(
     if short := [tok.n_vocab for size, tok in tokenizers.items() if tok.n_vocab < size]:
         note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
+    scale = max(getattr(source, "scale", 1) for source in text.sources.values())  # of weighted counts
     for size, tok in sorted(tokenizers.items()):
         usage = text.usage(tok, progress)
         text.refuse_empty(usage.bytes)
@@ -361,7 +362,7 @@ def measure_sizes(
             gain = quotient - 1
             growth = size / rows[-1][0]
             doubling = quotient ** (1 / log2(growth)) - 1 if tok.n_vocab == size and growth >= LEAST_GROWTH else None
-        rows.append((size, usage.tokens, density, gain, doubling))
+        rows.append((size, usage.tokens // scale, density, gain, doubling))
     columns = (
         Column("vocabulary size", "count"),
         Column("tokens of the text", "count"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..vocabulary import Vocabulary
 from .boundless import train_boundless
 from .passes import Job, file_text, memory_text
-from .superbpe import train_superbpe
+from .superbpe import stage2_splitter, train_superbpe
 
-__all__ = ["SuperwordTraining", "file_text", "memory_text"]
+__all__ = ["SuperwordTraining", "file_text", "memory_text", "stage2_splitter"]
 
 
 class SuperwordTraining(Job):

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,13 +78,14 @@ def memory_text(texts: Iterable[str | bytes]) -> Read:
 
 @dataclass(frozen=True)
 class Job:
-    """The arguments of a training of superwords. counts: the word counts of `text`."""
+    """The arguments of a training of superwords. counts: the word counts of `text`. spill_folder: see `count`."""
 
     counts: WordCounts
     text: Read
     options: Options
     memory_limit: str | int | None = None
     progress: Progress | None = None
+    spill_folder: Path | None = None
 
     def __post_init__(self) -> None:
         if self.counts.mixture:
@@ -108,6 +110,7 @@ class Passes:
         self.job, self.options, self.progress = job, job.options, job.show
         self.tokens, self.splitter = tokens, splitter
         self.memory = memory_limit_of(job.memory_limit)
+        self.spill = partial(temporary_spill, job.spill_folder)
         self.cache = min(_CACHE, self.memory // 8)
         self.width = 2 if len(tokens) <= 1 << 16 else 4
         self.flags = np.zeros(len(tokens), np.uint8)
@@ -128,7 +131,7 @@ class Passes:
     def totals(self) -> np.ndarray:
         """Return lower bounds of the counts of two neighbouring ids in a segment: uint16, by the hash of the two."""
         new = partial(_BorderCounter, self)
-        with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
+        with self.spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
             counters: list[Any] = [*threads.counters]
             self.job.text(threads, self.cut, "borders", self.progress)
         counted, found = self.job.counts.total_bytes, sum(counter.nbytes for counter in counters)
@@ -150,7 +153,7 @@ class Passes:
         """The distinct fragments and their counts. Their bytes are ids of `width` bytes."""
         crossed = np.packbits(totals >= min(least, _HIGHEST), bitorder="little")
         new = partial(_FragmentCounter, self, crossed)
-        with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
+        with self.spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
             if self.kept is None:
                 self.job.text(threads, self.cut, "fragments", self.progress)
             else:
@@ -174,11 +177,12 @@ class Passes:
     def attempts(self, totals: np.ndarray, guess: int, wanted: int) -> Iterator[tuple[int, Merged]]:
         """Merges with a count of at least a number, which falls until the caller has enough. guess: the first such number."""
         floor = self.options.min_pair_count
-        least = max(floor, guess)
-        yield least, self.merge(self.fragments(totals, least), least, wanted)
-        while least > floor:  # the guess was too high
-            least = max(floor, least // 4)
+        while True:
+            least = max(floor, guess)
             yield least, self.merge(self.fragments(totals, least), least, wanted)
+            if least == floor:
+                return
+            guess = least // 4  # it was too high
 
     def merge(self, rows: Rows, least: int, wanted: int) -> Merged:
         """At most `wanted` merges, those with a count of `least` or more."""

@@ -24,6 +24,8 @@ from ._fragments_cy import BEGINS_WITH_SPACE, ENDS_WITH_COLON, HOLDS_BOTH, Segme
 
 if TYPE_CHECKING:
     from ..sources.blocks import Cut
+    from ..split import Splitter
+    from ..training import Options
 
 
 def train_superbpe(job: passes.Job) -> Vocabulary:
@@ -51,15 +53,20 @@ def train_superbpe(job: passes.Job) -> Vocabulary:
     )
 
 
+def stage2_splitter(options: Options) -> Splitter:
+    """Cuts the lines of stage 2. UsageError for a pattern that stage 2 cannot use."""
+    splitter = options.splitter(options.stage2_split or SUPERWORDS)
+    if splitter.scanner is None:
+        name = OptionName("stage2_split")
+        raise UsageError(name, " is not a pattern that the scanner can run; leave out lookaround and references")
+    return splitter
+
+
 class _Stage2(passes.Passes):
     """Segments are parts of lines."""
 
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
-        splitter = job.options.splitter(job.options.stage2_split or SUPERWORDS)
-        if splitter.scanner is None:
-            name = OptionName("stage2_split")
-            raise UsageError(name, " is not a pattern that the scanner can run; leave out lookaround and references")
-        super().__init__(job, [token for token in first.tokens if token is not None], splitter)
+        super().__init__(job, [token for token in first.tokens if token is not None], stage2_splitter(job.options))
         self.max_words = 4 if job.options.max_words is None else job.options.max_words
         if job.options.colon_veto is not False:
             self.flags[:] = [

@@ -82,16 +82,9 @@ class Options(MergeOptions):
 
         super().__post_init__()
         special_tokens = checked_special_tokens(self.special_tokens)
-        roles = dict(by_name(self.roles or {}))
-        for name, text in roles.items():
-            if name not in ROLES:
-                raise UsageError(OptionName("roles"), f" has {name!r}; known are {', '.join(ROLES)}")
-            if isinstance(text, list):  # of "NAME=VALUE"
-                if len(text) > 1:
-                    raise UsageError(
-                        OptionName("roles"), f" has {len(text)} tokens for {name}: {', '.join(text)}; give one"
-                    )
-                roles[name] = text[0]
+        roles = one_by_name("roles", self.roles)
+        if unknown := next((name for name in roles if name not in ROLES), None):
+            raise UsageError(OptionName("roles"), f" has {unknown!r}; known are {', '.join(ROLES)}")
         object.__setattr__(self, "roles", roles or None)
         special_tokens = checked_special_tokens([*dict.fromkeys((*special_tokens, *roles.values()))])
         if self.unknown_token is not None:
@@ -148,18 +141,14 @@ class Options(MergeOptions):
     def _check_superwords(self) -> None:
         if self.alphabet != "bytes":
             raise UsageError("superwords are trained on bytes; leave the options of characters out")
-        if self.normalize:
-            raise UsageError("superwords are trained on the text as it is; leave out ", OptionName("normalize"))
-        if self.special_tokens_as_text:
-            name = OptionName("special_tokens_as_text")
-            raise UsageError("with superwords, special tokens are always cut out; leave out ", name)
+        for name in ("normalize", "special_tokens_as_text"):
+            if getattr(self, name):
+                raise UsageError("superwords are trained on the text as it is; leave out ", OptionName(name))
         if self.superwords == "boundless":
             return
         if self.refine is not None:
             boundless = OptionName("superwords", "boundless")
-            raise UsageError(
-                "SuperBPE is trained without ", OptionName("refine"), "; leave it out, or give ", boundless
-            )
+            raise UsageError("SuperBPE is trained without ", OptionName("refine"), "; only ", boundless, " uses it")
         if self.stage1_size is None:
             stage = OptionName("stage1_size")
             raise UsageError(OptionName(*SUPERBPE), " needs ", stage, ": at how many tokens stage 2 begins")
@@ -203,12 +192,7 @@ class Parity(AnyOptions):
             raise UsageError(OptionName("alpha"), f" is {self.alpha!r}; it must be a number of at least 1")
         if alpha != 2 and self.window is None:
             raise UsageError(OptionName("alpha"), " is the limit of ", OptionName("window"), ": give that too")
-        given = self.ratios or {}
-        if not isinstance(given, Mapping):
-            texts = by_name(given)
-            if several := next((name for name, values in texts.items() if len(values) > 1), None):
-                raise UsageError(f"the ratio of {several} is given as {' and '.join(texts[several])}; give one number")
-            given = {name: value for name, [value] in texts.items()}
+        given = one_by_name("ratios", self.ratios)
         ratios = {name: exact_number(ratio) for name, ratio in given.items()}
         for name, ratio in ratios.items():
             if ratio is None or ratio <= 0:
@@ -231,3 +215,16 @@ def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
             raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it as NAME=VALUE")
         named.setdefault(name, []).append(text)
     return named
+
+
+def one_by_name(option: str, texts: Mapping[str, Any] | Sequence[str] | None) -> dict[str, Any]:
+    """The value of each name. UsageError for a name with several in the texts of an option."""
+    values = dict(by_name(texts or {}))
+    for name, value in values.items():
+        if isinstance(value, list):
+            if len(value) > 1:
+                raise UsageError(
+                    OptionName(option), f" has {len(value)} values for {name}: {', '.join(value)}; give one"
+                )
+            values[name] = value[0]
+    return values

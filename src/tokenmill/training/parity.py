@@ -33,8 +33,6 @@ from ..counting.options import Paths
 from ..counting.word_counts import shared_patterns, sum_of
 from ..errors import InputError, OptionName, UsageError
 from ..jobs.progress import Progress
-from ..split import Splitter
-from ..split.patterns import DEFAULT
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import arranged
 from . import loops
@@ -83,17 +81,16 @@ class ParityTraining:
         check_parity(training, development, options, parity)
         self.options, self.parity = options, parity
         self.progress = progress or (lambda stage, done, total: None)
+        every = {(True, name): text for name, text in training.items()}
+        every |= {(False, name): text for name, text in (development or {}).items()}
+        cut = () if options.special_tokens_as_text else options.special_tokens
+        patterns = [split] if isinstance(split, str) else split or ()
         run: dict[str, Any] = {"num_threads": options.num_threads, "progress": progress}
-        splitter = options.splitter(split or DEFAULT)
-        texts = count_each(training, splitter, reading, **run)
-        patterns = [splitter.patterns if split else (), *(counts.split_patterns for counts in texts.values())]
-        if known := shared_patterns(patterns):
-            splitter = Splitter(*known, special_tokens=splitter.special_tokens)
-        judged = count_each(development or {}, splitter, reading, **run)
+        counts = count_each(every, patterns, reading, special_tokens=cut, **run)
         special = [token.encode() for token in options.special_tokens]
         self._names = list(training)
-        self._texts = [texts[name].prune(options.min_count).cut_out(special) for name in self._names]
-        self._judged = [judged[name].cut_out(special) for name in self._names] if development else None
+        self._texts = [counts[True, name].prune(options.min_count).cut_out(special) for name in self._names]
+        self._judged = [counts[False, name].cut_out(special) for name in self._names] if development else None
         self.counts = WordCounts.merge(self._texts)
         loops.pair_weight(self.counts.offsets, self.counts.counts)
         both = [sum_of(self._texts), sum_of(self._judged or [])]  # raises for weights that cannot be compared
@@ -114,9 +111,10 @@ class ParityTraining:
         tokens = [bytes([byte]) for byte in range(256)]
         known = Tokens(tokens, None, options.max_bytes)
         texts = self._loops("the language", self._texts, known, options.min_count)
-        judged = texts
+        every = judged = texts
         if self._judged is not None:
             judged = self._loops("the development text of", self._judged, known)
+            every = texts + judged
         sizes = [loop.corpus.n_tokens for loop in judged]
         choice = _Choice(sizes, self.parity, self._names)
         watch = loops.Watch(self.progress, tokens)
@@ -127,10 +125,8 @@ class ParityTraining:
                 numbers = numbers[:done]
                 break
             new = known.join(*pair, 0)
-            numbers[done, 0] = sum([loop.merge_pair(*pair, new) for loop in texts])
-            if judged is not texts:
-                for loop in judged:
-                    loop.merge_pair(*pair, new)
+            merged = [loop.merge_pair(*pair, new) for loop in every]
+            numbers[done, 0] = sum(merged[: len(texts)])
             if done % _TOLD == 0:
                 self.progress("merge", done, wanted)
                 watch.tell(known.events()[0][:done], numbers[:done])
@@ -188,9 +184,8 @@ class _Choice:
         self._factors = [int(factor * scale) for factor in factors]
         self._live = list(range(len(names)))
         nobody = len(names)
-        self._recent = deque(
-            [nobody] * (parity.window or 0)
-        )  # the last choices, and how often each language is among them
+        # The last choices, and how often each language is among them.
+        self._recent = deque([nobody] * (parity.window or 0))
         self._times = [0] * nobody + [len(self._recent)]
         self._allowed: Any = None if parity.window is None else parity.alpha * parity.window
         self.made = [0] * len(names)
@@ -202,9 +197,8 @@ class _Choice:
             if self._allowed is not None:
                 most = self._allowed / len(self._live)
                 candidates = [i for i in self._live if self._times[i] <= most]
-            language = max(
-                candidates, key=lambda i: judged[i].corpus.n_tokens * self._factors[i]
-            )  # of equals the first
+            # Of equals the first.
+            language = max(candidates, key=lambda i: judged[i].corpus.n_tokens * self._factors[i])
             best = texts[language].best()
             if best is None or best[2] < min_pair_count:
                 self._live.remove(language)
@@ -223,9 +217,7 @@ def check_parity(
     """Raise UsageError for options that do not fit parity-aware BPE."""
     if options.refine is not None or options.superwords is not None:
         refine, superwords = OptionName("refine"), OptionName("superwords")
-        raise UsageError(
-            "parity-aware BPE goes with neither ", refine, " nor ", superwords, "; leave these options out"
-        )
+        raise UsageError("parity-aware BPE goes with neither ", refine, " nor ", superwords, "; leave them out")
     if options.alphabet != "bytes":
         raise UsageError("parity-aware BPE begins with the 256 bytes; leave out ", OptionName("alphabet", "characters"))
     if len(training) < 2:

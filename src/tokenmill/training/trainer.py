@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,8 @@ from ..vocabulary.surgery import arranged
 from . import loops
 from .alphabet import Alphabet, byte_alphabet, character_alphabet
 from .options import Options
+
+LEAST_MEMORY = 12 << 20  # bytes that the libraries for training and saving take
 
 
 class Training:
@@ -39,10 +42,6 @@ class Training:
         cut: Iterable[bytes] = (),
         needed: str = "",
     ) -> None:
-        if not isinstance(counts, WordCounts):
-            raise UsageError(
-                f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
-            )
         self.options = options = limits_of(options, counts)
         self.progress = progress or (lambda stage, done, total: None)
         special = (token.encode() for token in options.special_tokens)
@@ -109,6 +108,14 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     # A removal splits the token again, which adds pairs and events. The lower the threshold, the more often that happens.
     removals = min(1 / refine, 7)
     return round(max(needed * (2 + 0.2 * removals), 1200 * ids * (1 + 0.16 * removals)))
+
+
+def memory_note(needed: int, free: int, resident: int = 0, stage: str = "training") -> str:
+    """The memory that a stage needs, with that of the process now, and a warning if it is not free."""
+    message = f"{stage} will need up to {math.ceil((needed + resident) / 2**20):,} MiB of memory"
+    if needed > free:
+        message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
+    return message
 
 
 def limits_of(options: Options, counts: WordCounts) -> Options:
