@@ -236,6 +236,7 @@ def _unassigned() -> re.Pattern[str]:
     return re.compile(f"([{low}]|(?=[\U00010000-\U0010ffff])[{high}])")
 
 
+@lru_cache(maxsize=8)  # to make one takes far longer than to apply it to a short text
 class CharacterMap:
     """The character map of a SentencePiece model (`precompiled_charsmap`): replaces texts of a few characters.
 
