@@ -92,14 +92,11 @@ def test_a_token_of_invisible_characters_alone_has_a_box_with_their_name(open_pa
     page = open_page(local.address)
     page.select_option("#tokenizer", "characters")
     set_text(page, "a\u200db\ufe0fc")
-    assert tokens(page) == ["a", "\u200d", "b", "\ufe0f", "c"]
-    names = "i => getComputedStyle(document.querySelectorAll('#tokens .t')[i], '::before').content"
-    assert [page.evaluate(names, i) for i in range(5)] == ["none", '"⟨ZWJ⟩"', "none", '"⟨VS16⟩"', "none"]
+    assert tokens(page) == ["a", "⟨ZWJ⟩", "b", "⟨VS16⟩", "c"]  # and not the character too, which may be drawn as a box
     boxes = [box.bounding_box()["width"] for box in page.locator("#tokens .t").all()]
     assert min(boxes[1], boxes[3]) > boxes[0]
     page.check("#visible")
-    page.wait_for_selector("#tokens .t:has-text('⟨ZWJ⟩')")
-    assert page.evaluate(names, 1) == "none"
+    page.wait_for_selector("#tokens .t:not(.unseen):has-text('⟨ZWJ⟩')")
 
 
 def test_hover_and_focus_tell_id_bytes_and_pretoken(open_page, local, toks):

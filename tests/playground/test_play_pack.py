@@ -99,6 +99,9 @@ def test_what_the_page_cannot_do_is_refused(vocabulary):
     with pytest.raises(ConversionError, match="normalizer Lowercase"):
         pack("mine", lower)
     words = Vocabulary((b"a", b"b"), (), "library", library=LibraryModel(b"{}", "WordLevel"), unknown=0)
+    mapped = vocabulary.replace(normalization=Normalization((("CharacterMap", "A" * 99, ""),)))
+    with pytest.raises(ConversionError, match=r"the normalizer CharacterMap\. "):  # without its table
+        pack("mine", mapped)
     with pytest.raises(ConversionError, match=r"kind of vocabulary \(WordLevel\)"):
         pack("mine", words)
     huge = vocabulary.replace(added_tokens=(AddedToken("<far>", 1 << 22),))

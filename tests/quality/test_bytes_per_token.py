@@ -124,4 +124,5 @@ def test_an_unknown_token_is_no_encoding(tmp_path, kind):
     density = next(finding for finding in both.findings if finding.key == "density")
     assert density.statement.startswith("other needs the fewest tokens") and density.level == "look"
     assert re.search(r"other uses its unknown token [\d,]+ times", density.advice)
+    assert both.summary.startswith("other needs the fewest tokens for this text, but cannot represent all of it")
     assert "without some characters of" in tokenmill.inspect(other).summary

@@ -95,3 +95,9 @@ def test_markdown_rows_keep_their_columns(tokens, text):
     lines = table.to_markdown().split("\n")[-len(rows) :]
     for line in lines:
         assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 4, line
+
+
+def test_figures_that_look_the_same_are_equally_good():
+    columns = (Column("tokenizer"), Column("Gini", "number", digits=3, best="min"))
+    assert Table("a", "A", columns, [("a", 0.2974), ("b", 0.2971), ("c", 0.4)]).best() == {(0, 1), (1, 1)}
+    assert not Table("a", "A", columns, [("a", 0.2974), ("b", 0.2971)]).best()

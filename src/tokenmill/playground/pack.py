@@ -145,8 +145,9 @@ def _refused(vocabulary: Vocabulary) -> str:
     """The first rule of `vocabulary` that the page's encoder does not have, or nothing."""
     if vocabulary.library is not None:
         return f"the rules of this kind of vocabulary ({vocabulary.library.kind})"
-    if unknown := [step for step in vocabulary.normalization.other_steps if step not in NORMALIZERS]:
-        return f"the normalizer {unknown[0]}"
+    for step in vocabulary.normalization.other_steps:
+        if step not in NORMALIZERS:
+            return f"the normalizer {step if isinstance(step, str) else step[0]}"  # not its table, of megabytes
     apart = {*vocabulary.byte_tokens}
     ordinary = {token for id, token in enumerate(vocabulary.tokens) if id not in apart}
     missing = [byte for byte, id in enumerate(vocabulary.byte_tokens) if id is None]

@@ -211,7 +211,8 @@ def _lengths(judged: Judgements) -> Chart:
         for label, weight in weights:
             share = np.bincount(lengths, weight, LONGEST + 1)[1:] / max(1.0, weight.sum())
             series.append(Series(label if len(judged) == 1 else name, list(range(1, LONGEST + 1)), share.tolist()))
-    note = f"The length of the tokens of the text, each as often as it is used. {LONGEST} stands for all longer ones."
+    once = ", and of those of the vocabulary, each once" if len(judged) == 1 else ""
+    note = f"The length of the tokens of the text, each as often as it is used{once}. {LONGEST} stands for all longer ones."
     x, y = Axis("bytes of the token", "count"), Axis("share of tokens", "share")
     return Chart("token_lengths", "Length of tokens", note, "lines", x, y, series)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import plural
-from .evaluation_text import PART, Judgements
+from .evaluation_text import PART, Judgement, Judgements
 from .metrics import USED, unknown_ids
 from .references import JUNK, Samples
 from .reporting import Finding
@@ -102,7 +102,13 @@ def compared_summary(judged: Judgements, figures: Samples) -> str:
     unlike = len(fair) < len(ginis)
     fairest = f"; {listed(fair)} {'treat' if fair[1:] else 'treats'} languages most evenly" if unlike else ""
     least = [name for name, of in judged.items() if of.usage.tokens == judged[fewest].usage.tokens]
-    return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{fairest}."
+    lossy = ", but cannot represent all of it" if any(_unknown(judged[name]) for name in least) else ""
+    return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{lossy}{fairest}."
+
+
+def _unknown(judged: Judgement) -> int:
+    """How often the text has a token that stands for text without one."""
+    return int(judged.usage.by_id[[*unknown_ids(judged.tok.vocabulary)]].sum())
 
 
 def _ginis(figures: Samples) -> dict[str, float]:
@@ -137,9 +143,8 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
     if not alike:
         meaning += " The vocabularies differ in size, and a larger one should need fewer."
     unsure = not saved or interval is None or interval.low <= 1 <= interval.high
-    unknown = int(judged[best].usage.by_id[[*unknown_ids(judged[best].tok.vocabulary)]].sum())
     advice = f"Use {best} for text like this."
-    if unknown:
+    if unknown := _unknown(judged[best]):
         advice = f"{best} uses its unknown token {plural(unknown, 'time')}: it cannot represent all of this text."
     elif unsure:
         advice = "Compare on more documents: this text does not tell them apart."

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -433,14 +433,12 @@ def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]]) -> Ta
 
     domains: the word counts of each, with their usage, and those of its text as it was before normalization.
     """
-    script_of = _Scripts().__getitem__
     sums = np.zeros((4, len(SCRIPTS)))  # pretokens, tokens, bytes, characters
 
     def add(first: int, counts: WordCounts, *values: np.ndarray) -> None:
         texts = (pretoken.decode("utf-8", "replace") for pretoken, _ in counts.items())
-        scripts = np.array(
-            [next(filter(None, map(script_of, text)), 0) for text in texts], np.int64
-        )  # of first letters
+        of_first_letters = (next(filter(None, map(_script_of, text)), 0) for text in texts)
+        scripts = np.fromiter(of_first_letters, np.int64, len(counts))
         for place, of in enumerate(values, first):
             sums[place] += np.bincount(scripts, of * counts.counts.astype(np.float64), len(SCRIPTS))
 
@@ -464,7 +462,7 @@ def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]]) -> Ta
     note = (
         "Each pretoken counts for the script of its first letter. Tokens per pretoken is the fertility over the words of the "
         "split pattern. In a script without spaces a pretoken may be a whole sentence; there, characters per token says "
-        "more."
+        "more. A space that the tokenizer puts before a text counts too."
     )
     return Table("scripts", "By script", columns, rows, note)
 
@@ -477,16 +475,14 @@ SCRIPTS = (
 )  # fmt: skip
 
 
-class _Scripts(dict[str, int]):
-    """By character the index in SCRIPTS of its script, 0 for what is not a letter."""
+@cache
+def _script_of(character: str) -> int:
+    """The index in SCRIPTS of a character's script, 0 for what is not a letter."""
+    import regex
 
-    def __missing__(self, character: str) -> int:
-        import regex
-
-        match = regex.match("|".join(rf"(\p{{Script={name}}})" for name in SCRIPTS[1:-1]), character)
-        letter = regex.match(r"\p{L}", character)
-        self[character] = 0 if not letter else match.lastindex if match else len(SCRIPTS) - 1
-        return self[character]
+    match = regex.match("|".join(rf"(\p{{Script={name}}})" for name in SCRIPTS[1:-1]), character)
+    letter = regex.match(r"\p{L}", character)
+    return 0 if not letter else match.lastindex if match else len(SCRIPTS) - 1
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

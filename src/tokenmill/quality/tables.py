@@ -136,16 +136,17 @@ class Table:
         return replace(self, rows=self.rows[:length], total=len(self.rows) if self.total is None else self.total)
 
     def best(self) -> set[tuple[int, int]]:
-        """The (row, column) of the best figures, in each column or row that has a best one and two or more different figures."""
+        """The (row, column) of the best figures, in each column or row that has a best one. Figures that look the same are equal."""
         rows, columns = range(len(self.rows)), range(len(self.columns))
         lines = [(column.best, [(row, place) for row in rows]) for place, column in enumerate(self.columns)]
         lines += [(self.best_in_rows, [(row, place) for place in columns[1:]]) for row in rows]
         found = set()
         for best, cells in lines:
             figures = {(row, i): cell for row, i in cells if isinstance(cell := self.rows[row][i], (int, float))}
-            if best and len(set(figures.values())) > 1:
-                value = max(figures.values()) if best == "max" else min(figures.values())
-                found |= {at for at, figure in figures.items() if figure == value}
+            texts = {(row, i): cell_text(cell, self.columns[i]) for (row, i), cell in figures.items()}
+            if best and len(set(texts.values())) > 1:
+                first = (max if best == "max" else min)(figures, key=figures.__getitem__)
+                found |= {at for at, text in texts.items() if text == texts[first]}
         return found
 
     def __repr__(self) -> str:

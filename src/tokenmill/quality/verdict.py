@@ -171,11 +171,6 @@ class Standing:
         """The criterion of the grade in words, after which peers are named."""
         return f"{words} the published vocabularies of this size class{'' if self.peers else '; there are none'}"
 
-    @property
-    def for_some_uses(self) -> Level:
-        """The level of a figure that is bad for some uses only, which is never red."""
-        return "look" if self.level == "act" else self.level
-
     def __str__(self) -> str:
         """The rank in brackets; without peers nothing, since the summary says so."""
         if not self.peers:
@@ -328,7 +323,7 @@ def _languages(of: Subject) -> Finding | None:
         advice = "If the model is to serve such languages, train on more text in them."
     return Finding(
         "languages",
-        standing.for_some_uses,
+        "look" if standing.level == "act" else standing.level,  # bad for some uses only
         f"{dearest} needs {premiums[dearest]:.1f} times as many tokens as English for the same messages; the Gini coefficient "
         f"over {len(premiums)} languages is {standing.value:.2f}{standing}.",
         standing.criterion("worse than three quarters of"),

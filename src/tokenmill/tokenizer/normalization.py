@@ -277,7 +277,7 @@ def _unassigned() -> re.Pattern[str]:
 
 @lru_cache(16)
 def character_map(data: str, kept: str) -> CharacterMap:
-    """The CharacterMap of a step."""
+    """The CharacterMap of a step. To make one takes far longer than to apply it to a short text."""
     return CharacterMap(data, kept)
 
 

@@ -393,8 +393,8 @@ function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewO
     if (whole && text.includes("\n")) kind += " feed";
     if (isAdded(encoded, token)) kind += " added";
     if (encoded.flags[token]! & PRETOKEN_START) kind += " first";
-    if (whole && !options.asIds && !options.visible && isUnseen(text)) kind += " unseen";
     if (options.asIds) looks.push([`${kind} id`, String(id) + (text.endsWith("\n") && whole ? "\n" : "")]);
+    else if (whole && !options.visible && isUnseen(text)) looks.push([`${kind} unseen`, visible(text), text]);
     else if (whole) looks.push([kind, options.visible ? visible(text) : text]);
     else looks.push([kind, text, textOf(encoded, token, token + 1)]);
   }
@@ -426,7 +426,6 @@ function showLooks(element: Element, before: Look[], looks: Look[]): void {
     span.className = kind;
     if (kind.includes(" super")) span.append(...wordsOf(text).map((word) => h("span", { class: "word" }, word)));
     else span.textContent = text;
-    if (kind.includes(" unseen")) span.dataset.sign = visible(text); // the style sheet shows it
     if (characters !== undefined) span.dataset.characters = characters;
     nameBlank(span);
     element.insertBefore(span, next);
