@@ -37,7 +37,6 @@ class Tokenizer:
     name: display name; by default the path or name it was loaded from.
     cache_bytes: the memory limit of the pretoken caches, of all threads together; 0 means no caches.
     source: what it was loaded from.
-    The encoding tables are built on first use, which takes about 50 ms for 100,000 tokens.
 
     >>> tok = Tokenizer(vocabulary)
     >>> tok.decode(tok.encode("low lower lowest"))
@@ -190,7 +189,6 @@ class Tokenizer:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""
         return self._core.count(text, self._plan(special), num_threads)
 
-    @suggests_options
     def count_dropped(self, text: str, **special: Unpack[SpecialOptions]) -> int:
         """The number of characters of `text`, or of bytes in a byte-level tokenizer.json, that have no token and are dropped.
 
