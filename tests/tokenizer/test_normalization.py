@@ -108,6 +108,10 @@ def test_a_character_map():
         (character_map(KEY_A, 100, b"bc\0"), "damaged"),
         (character_map(KEY_A, 169, b"bc"), "damaged"),
         (character_map(KEY_A, 169, b"\xff\0"), "damaged"),
+        (
+            character_map({byte: byte | byte << 10 for byte in range(1, 256)}, 256, b"\0"),
+            "too many keys",
+        ),  # each leads to all
     ],
 )
 def test_a_damaged_character_map(step, message):

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from tokenmill.kernels._pair_map cimport tm_pair_map
 from tokenmill.split._scan_cy cimport tm_byte_pairs
@@ -53,8 +53,6 @@ cdef class NormalizationCheck:
     cdef int make_unsure(self) except -1  # from the classes that are known
     cdef uint8_t class_of(self, uint32_t point) noexcept nogil
     cdef uint8_t mark_class(self, uint32_t point) noexcept nogil  # the class of what may join, too
-    # Whether eight bytes at `at` change nothing, where `before` is the byte before them.
-    cdef bint unchanged(self, const uint8_t* text, uint8_t before, uint64_t* eight) noexcept nogil
     # Normalize text[0:length] to `out`, which has room for `room` bytes. Returns their number, or -1: that takes `Sections.change`.
     cdef Py_ssize_t change(self, const uint8_t* text, size_t length, uint8_t* out, size_t room) noexcept nogil
     cdef int learn_joined(self) except -1

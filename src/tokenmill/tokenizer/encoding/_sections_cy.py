@@ -30,7 +30,7 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_get_or_put,
     tm_pair_map_reserve,
 )
-from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_expected, tm_utf8_read
 from cython.cimports.tokenmill.split._scan_cy import join_products, tm_byte_pairs, tm_byte_pairs_make, tm_has_simd
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import (
@@ -41,6 +41,7 @@ from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import (
     tm_find_character,
 )
 
+from ...errors import FormatError
 from ...vocabulary._packed_cy import pack_tokens
 
 POINTS = cython.declare(cython.size_t, 0x110000)
@@ -53,6 +54,7 @@ ONES = cython.declare(uint64_t, 0x0101010101010101)
 NO_TOKEN_ID = cython.declare(uint32_t, 0xFFFFFFFF)
 FIRST_SEEN = cython.declare(cython.size_t, 1 << 14)  # bytes of text after which vector instructions are worth their table
 MOST_WAIT = cython.declare(cython.size_t, 1 << 12)  # bytes without them where they find something often
+MOST_STEPS = cython.declare(cython.size_t, 1 << 22)  # through a character map; those of SentencePiece take 50,000
 MOST_MARKS = cython.declare(cython.size_t, 64)  # bytes of marks that a mark goes back over
 
 
@@ -77,8 +79,9 @@ class NormalizationCheck:
         if self.classes == cython.NULL or self.alone == cython.NULL:
             raise MemoryError
         self.class_of(0)
-        self.ascii = page_of(0)[0] == bytes([1]) * 128
-        self.printable = page_of(0)[0][32:127] == bytes([1]) * 95
+        ascii: bytes = page_of(0)[0]
+        self.ascii = ascii == b"\1" * 128
+        self.printable = ascii[32:127] == b"\1" * 95
         self.due = FIRST_SEEN
 
     def __dealloc__(self):
@@ -93,12 +96,12 @@ class NormalizationCheck:
             with cython.gil:
                 try:
                     page: tuple = self.page_of(first // PAGE)
+                    if MAY_JOIN in page[0] or self.exact:
+                        self.learn_joined()
                 except BaseException as error:
                     if isinstance(error, KeyboardInterrupt):
                         interrupt_main()
                     return MAY_CHANGE
-                if MAY_JOIN in page[0] or self.exact:
-                    self.learn_joined()
                 if page[1]:
                     self.kept.append(page)
                     self.alone[first // PAGE] = cython.cast(cython.pointer(uint16_t), PyBytes_AS_STRING(page[1]))
@@ -149,26 +152,12 @@ class NormalizationCheck:
         self.unsure = unsure
         return 0
 
-    def unchanged(self, text, before, eight):
-        memcpy(eight, text, 8)
-        x: uint64_t = eight[0]
-        if x & HIGH_BITS or not self.printable:
-            return False
-        # No control character, and DEL is none either: 7F + 1 has the high bit, and 1F | 80 less 20 has not.
-        if not self.ascii and (x + ONES | ~((x | HIGH_BITS) - 32 * ONES)) & HIGH_BITS:
-            return False
-        if self.trims:
-            spaces: uint64_t = ~(((x ^ 32 * ONES) | HIGH_BITS) - ONES) & HIGH_BITS
-            return spaces & spaces << 8 == 0 and not (before == 32 and text[0] == 32)
-        return True
-
     def passing(self, text, length):
         at: cython.size_t = 0
         resume: cython.size_t = 0  # where vector instructions go on
         wait: cython.size_t = 0
         point: uint32_t = 0
         starter: uint32_t = 32 if self.trims else NO_POINT
-        eight: uint64_t
         last: uint8_t = 1
         if self.ascii and self.learned and not self.trims:
             self.seen += length
@@ -188,7 +177,7 @@ class NormalizationCheck:
                 if before > at:
                     at = before
                     starter = NO_POINT
-            while at + 8 <= length and self.unchanged(text + at, 32 if starter == 32 else 0, cython.address(eight)):
+            while at + 8 <= length and _is_plain(self, text + at, starter == 32):
                 at += 8
                 last = 1
                 starter = text[at - 1]
@@ -239,15 +228,12 @@ class NormalizationCheck:
         at: cython.size_t = 0
         used: cython.size_t = 0
         point: uint32_t = 0
-        starter: uint32_t = NO_POINT  # the character before
-        eight: uint64_t
+        starter: uint32_t = 0  # the character before, of an exact check; 0, which is in no pair, for none
         if self.alone[0] == cython.NULL:
             return -1
         while at < length:
-            while at + 8 <= length and used + 8 <= room and self.unchanged(
-                text + at, out[used - 1] if used > 0 else 32, cython.address(eight)
-            ):
-                memcpy(out + used, cython.address(eight), 8)
+            while at + 8 <= length and used + 8 <= room and _is_plain(self, text + at, used == 0 or out[used - 1] == 32):
+                memcpy(out + used, text + at, 8)
                 at += 8
                 used += 8
                 starter = text[at - 1]
@@ -258,7 +244,7 @@ class NormalizationCheck:
             size = n = tm_utf8_read(text + at, length - at, cython.address(point))
             if size == 0:  # a byte that is not UTF-8
                 size = n = 1
-                point = NO_POINT
+                point = 0
             else:
                 of_point = self.class_of(point)
             if self.exact:
@@ -298,12 +284,33 @@ class NormalizationCheck:
         return used if self.exact or self.passing(out, used) == used else -1
 
 
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _is_plain(self: NormalizationCheck, text: cython.pointer(cython.const[uint8_t]), after_space: cython.bint) -> cython.bint:
+    """Whether eight bytes are characters of ASCII that stay as they are. after_space: a space at the start of them may go."""
+    x: uint64_t = 0
+    memcpy(cython.address(x), text, 8)
+    if x & HIGH_BITS or not self.printable:
+        return False
+    # Of control characters: 1F | 80 less 20 has no high bit, and 7F + 1 has it.
+    if not self.ascii and (x + ONES | ~((x | HIGH_BITS) - 32 * ONES)) & HIGH_BITS:
+        return False
+    spaces: uint64_t = ~(((x ^ 32 * ONES) | HIGH_BITS) - ONES) & HIGH_BITS if self.trims else 0
+    return spaces & spaces << 8 == 0 and not (spaces & 128 and after_space)
+
+
 def key_pairs(units: cython.const[uint32_t][::1]) -> list:
-    """Return the code points (first, second) that keys of a double array begin with. See CharacterMap in normalization.py."""
+    """Return the code points (first, second) that keys of a double array begin with. See CharacterMap in normalization.py.
+
+    Raises FormatError where units lead to the same ones again and again, so that there are endless keys.
+    """
     text: uint8_t[8]
     i: uint32_t
     n: uint32_t = units.shape[0]
     pairs: list = []
+    steps: cython.size_t = 0
     room: cython.size_t = 4 * (cython.cast(cython.size_t, n) + 256)
     memory: bytes = bytes(2 * room)
     # The children of a unit are where its offset and their label lead: by these places the first child, by child the next one.
@@ -314,27 +321,33 @@ def key_pairs(units: cython.const[uint32_t][::1]) -> list:
         if 0 < label < 256:
             next[i] = child[i ^ label]
             child[i ^ label] = i
-    _add_pairs(cython.address(units[0]), n, child, next, 0, text, 0, NO_POINT, pairs)
+    _add_pairs(cython.address(units[0]), n, child, next, 0, text, 0, NO_POINT, pairs, cython.address(steps))
     return pairs
 
 
 @cython.cfunc
 @cython.exceptval(-1)
 def _add_pairs(units: cython.pointer(cython.const[uint32_t]), n: uint32_t, child: cython.pointer(uint32_t), next: cython.pointer(uint32_t),
-               unit: uint32_t, text: cython.pointer(uint8_t), size: cython.size_t, first: uint32_t, pairs: list) -> cython.int:
+               unit: uint32_t, text: cython.pointer(uint8_t), size: cython.size_t, first: uint32_t, pairs: list,
+               steps: cython.pointer(cython.size_t)) -> cython.int:
     """Add the pairs of the keys that lead to a unit. text: the bytes so far of the second character, or of the first without one."""
     point: uint32_t = 0
     unit ^= units[unit] >> 10 << ((units[unit] & 1 << 9) >> 6)
     found: uint32_t = child[unit] if unit < n + 256 else 0
     while found > 0:
+        steps[0] += 1
+        if steps[0] > MOST_STEPS:
+            raise FormatError("the character map is damaged: it has too many keys")
         text[size] = found ^ unit
-        if tm_utf8_read(text, size + 1, cython.address(point)) < size + 1:
-            if size < 3:
-                _add_pairs(units, n, child, next, found, text, size + 1, first, pairs)
-        elif first != NO_POINT:
-            pairs.append((first, point))
+        length = tm_utf8_expected(text[0])
+        if size + 1 < length and (size == 0 or text[size] & 0xC0 == 0x80):
+            _add_pairs(units, n, child, next, found, text, size + 1, first, pairs, steps)
+        elif tm_utf8_read(text, size + 1, cython.address(point)) != length:
+            pass  # not UTF-8, so no text has it
+        elif first == NO_POINT:
+            _add_pairs(units, n, child, next, found, text + 4, 0, point, pairs, steps)
         else:
-            _add_pairs(units, n, child, next, found, text + 4, 0, point, pairs)
+            pairs.append((first, point))
         found = next[found]
     return 0
 
