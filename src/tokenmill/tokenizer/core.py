@@ -125,9 +125,11 @@ class Core:
         vocabulary, patterns = self.vocabulary, self.vocabulary.split_patterns
         if vocabulary.alphabet == "bytes" or patterns not in ((), (LINES,)) or vocabulary.whole_pretokens:
             return None
-        if vocabulary.order == "events" or (vocabulary.fuse_unknown and None in starts(vocabulary.packed)[0]):
-            return None  # unknown characters on both sides of a cut would be fused
-        cutter = Cutter(*vocabulary.packed, vocabulary.event_numbers)
+        if vocabulary.order == "events":
+            return None
+        fused = vocabulary.fuse_unknown and None in starts(vocabulary.packed)[0]
+        known = starts(vocabulary.packed, {*vocabulary.byte_tokens})[1] if fused else None
+        cutter = Cutter(*vocabulary.packed, vocabulary.event_numbers, False, None, known)
         return None if patterns and cutter.joins_newlines else cutter
 
     @lazy

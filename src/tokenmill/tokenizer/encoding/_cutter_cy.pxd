@@ -16,6 +16,7 @@ cdef class Cutter:
     cdef tm_byte_pairs pairs  # the same
     cdef bint uses_simd
     cdef uint64_t stray[1024]  # a Bloom filter of the pairs with a stray
+    cdef uint64_t* known  # a bit for each code that is a token; NULL where unknown neighbours are not one token
     cdef uint64_t edges[64]  # by the last six bits of one character: a bit for those of the first byte of the next, if there may be such a pair
     cdef uint64_t* wide  # a Bloom filter of the other pairs that join
     cdef size_t wide_size  # in bytes
@@ -28,6 +29,7 @@ cdef class Cutter:
     cdef object source  # what it is built from
 
     cdef int build(self) except -1  # does nothing the second time
+    cdef int learn_known(self, known) except -1
     cdef int learn_all(self, bytes blob, bytes sizes, events, bytes known) except -1
 
     cdef void make_products(self) noexcept

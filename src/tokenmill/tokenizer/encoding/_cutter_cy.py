@@ -17,6 +17,8 @@ I3. The ids of a pretoken are those of its segments. A merge, or a removal of wh
     inside one segment. Which one is next depends on ranks and places alone: among those of one segment the order is the same
     with the others and without.
 
+Where unknown neighbours become one token, two units that are both unknown join, too.
+
 I3 is about merging. Where a whole pretoken is looked up among the tokens first, a segment is not: it is not a pretoken. That makes no
 difference to a token that merging makes of its own bytes. A segment that may be another token is joined to its neighbour.
 
@@ -46,6 +48,7 @@ from cython.cimports.tokenmill.split._scan_cy import join_products, tm_byte_pair
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_part_ends
 
 STRAY = cython.declare(uint32_t, 0xDC00)  # the code of a byte outside of any character, less the byte
+POINTS = cython.declare(cython.size_t, 0x110000)
 STRAY_MASK = cython.declare(uint32_t, 0xFFFFFF00)
 
 
@@ -57,15 +60,18 @@ class Cutter:
     lazy: for long pretokens; the caller calls `build` before the first cut.
     made: where a pretoken is looked up among the tokens before it is merged, returns by id whether merging is known to make a token of its
         own bytes; or None if that is not known of any. None if there is no such look-up.
+    known: the codes that have a token of their own, where neighbours without one become one unknown token; else None.
 
     >>> Cutter(*pack_tokens((b" low", b"er", b"ow")), array("i", [0, 0, 0, 0, 0, 1, 0, 0, 2])).ends(b" low lower")
     array('Q', [4, 8, 10])
     """
 
-    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False, made=None):
+    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False, made=None, known=None):
         self.source = (blob, sizes, events, made)
         self.wide_size = 512
         self.shift = 52
+        if known is not None:
+            self.learn_known(known)
         if not lazy:
             self.build()
             self.make_products()
@@ -120,6 +126,21 @@ class Cutter:
 
     def __dealloc__(self):
         tm_pages_free(self.wide, self.wide_size)
+        tm_pages_free(self.known, POINTS // 8)
+
+    def learn_known(self, known):
+        first: uint32_t
+        second: uint32_t
+        self.known = cython.cast(cython.pointer(uint64_t), tm_pages_new(POINTS // 8))
+        if self.known == cython.NULL:
+            raise MemoryError
+        for first in known:
+            self.known[first >> 6] |= cython.cast(uint64_t, 1) << (first & 63)
+        for first in range(128):
+            for second in range(128):
+                if _are_unknown(self, first, second):
+                    self.ascii[first][second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
+        return 0
 
     def learn(self, p, n, pairs):
         first: uint32_t = 0
@@ -270,11 +291,21 @@ def _joins(self: Cutter, first: uint32_t, second: uint32_t) -> cython.bint:
         return self.ascii[first][second >> 6] >> (second & 63) & 1
     hash: uint64_t = tm_pair_hash(0, first, second) >> self.shift
     joined: cython.bint = self.wide[hash >> 6] >> (hash & 63) & 1
+    if self.known != cython.NULL:
+        joined |= _are_unknown(self, first, second)
     lead: uint32_t = _lead(second)
     if self.edges[first & 63] >> (lead & 63) & 1 or first & STRAY_MASK == STRAY or second & STRAY_MASK == STRAY:
         last: uint32_t = first if first & STRAY_MASK == STRAY else STRAY | 0x80 | first & 0x3F
         joined |= _has(self.stray, last, second) | _has(self.stray, first, lead) | _has(self.stray, last, lead)
     return joined
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _are_unknown(self: Cutter, first: uint32_t, second: uint32_t) -> cython.bint:
+    return not (self.known[first >> 6] >> (first & 63) & 1 or self.known[second >> 6] >> (second & 63) & 1)
 
 
 @cython.cfunc
