@@ -155,6 +155,13 @@ def test_the_cuts_are_made():
     assert [text[start:end].decode() for start, end in pairwise(ends)] == ["漢字", "漢", "かき", "もก", "ข"]
 
 
+def test_unknown_neighbours_are_not_cut():
+    """SentencePiece makes them one unknown token, in ASCII and beyond. A byte that is not UTF-8 is unknown, too."""
+    data, tokens = "aXYb漢字a".encode() + b"\xffb\xff\xfe", pack_tokens((b"a", b"b"))
+    assert [*Cutter(*tokens, known=b"ab").ends(data)] == [1, 3, 4, 10, 11, 12, 13, 15]
+    assert [*Cutter(*tokens).ends(data)] == [1, 2, 3, 4, 7, 10, 11, 12, 13, 14, 15]
+
+
 def test_the_cuts_of_long_text_are_those_of_each_pair():
     """Also where vector code finds them, and where characters that are not ASCII interrupt it."""
     for seed in range(20 * SWEEP):
