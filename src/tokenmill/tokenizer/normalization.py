@@ -323,7 +323,8 @@ class CharacterMap:
     def by_characters(self) -> bool:
         """Whether a text without the first two characters of a key changes character by character."""
         spaces = MARK.encode() in self.replacements or b"  " in self.replacements
-        return not spaces and all(self._replaced(character) is None for kept in self.kept for character in kept)
+        several = "".join(kept for kept in self.kept if len(kept) > 1)
+        return not spaces and all(self._replaced(character) is None for character in several)
 
     def _replaced(self, character: str) -> str | None:
         return self._replacement(unit) if (unit := self._next(0, character)) else None
