@@ -189,6 +189,7 @@ class Tokenizer:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""
         return self._core.count(text, self._plan(special), num_threads)
 
+    @suggests_options
     def count_dropped(self, text: str, **special: Unpack[SpecialOptions]) -> int:
         """The number of characters of `text`, or of bytes in a byte-level tokenizer.json, that have no token and are dropped.
 
