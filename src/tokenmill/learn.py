@@ -238,9 +238,9 @@ def main(words: list[str]) -> None:
     if merges < 1:
         parser.error(f"MERGES is {merges}; give a whole number from 1 on")
     try:
-        path.read_text(encoding="utf-8")  # counting replaces other bytes
         counts = tokenmill.count(path)
-    except (TokenmillError, OSError, UnicodeDecodeError) as error:
+        path.read_text(encoding="utf-8")  # the error for a folder: its files are not counted
+    except (TokenmillError, OSError) as error:
         parser.error(str(error))
     if not counts:
         parser.error(f"{path} is empty")

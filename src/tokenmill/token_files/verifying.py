@@ -138,8 +138,12 @@ def _check_names(path: Path) -> str:
     with open_parquet(path) as file:
         if file.schema_arrow.remove(0) != expected:
             raise FormatError(f"{path}: its columns are not ids, {', '.join(expected.names)}, which were written")
-        for _ in file.iter_batches(columns=expected.names):
-            pass
+        for name in expected.names:
+            rows = sum(len(batch) for batch in file.iter_batches(columns=[name]))
+            if rows < file.metadata.num_rows:
+                raise FormatError(
+                    f"{path}: damaged: the column {name!r} has {rows:,} of {file.metadata.num_rows:,} rows"
+                )
     return f"checksums of the columns {' and '.join(expected.names)}"
 
 
