@@ -140,7 +140,7 @@ def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
 
 def _may_be_pretoken(token: AddedToken, normalizers: tuple[Step, ...], byte_level: bool) -> bool:
-    """Whether a pretoken can spell an added token that was not found in the text. `ignore_merges` makes it that token."""
+    """Whether a pretoken can spell an added token although the text does not. With `ignore_merges`, it becomes that token."""
     for step in normalizers:
         written = step[-1] if step[0] in ("Prepend", "Replace", "ReplaceRegex") else ""
         if step == "NFC" and token.content.isascii():

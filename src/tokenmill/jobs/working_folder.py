@@ -143,7 +143,7 @@ def working_folder(
 def alone(output: StrPath | None) -> Iterator[Path | None]:
     """Lock an output that appears after long work: a second process that writes it fails at its start, not at its end.
 
-    Yields the locked folder. A device is not locked. An existing folder is not locked either if nothing can be written beside it.
+    Yields the folder with the lock; None for an output that is not locked: a device, or a folder beside which nothing can be written.
     """
     folder = None
     with contextlib.ExitStack() as lock:

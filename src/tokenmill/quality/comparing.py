@@ -107,7 +107,7 @@ def compared_summary(judged: Judgements, figures: Samples) -> str:
 
 
 def _unknown(judged: Judgement) -> int:
-    """How often the text has a token that stands for text without one."""
+    """The number of unknown tokens in the text."""
     return int(judged.usage.by_id[[*unknown_ids(judged.tok.vocabulary)]].sum())
 
 

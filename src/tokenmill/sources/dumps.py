@@ -148,8 +148,10 @@ def _namespace(title: str, number: str | None, context: str) -> int:
         return int(number)
     prefix, colon, _ = title.partition(":")
     prefix = prefix.strip().replace("_", " ").casefold()
+    if not colon:
+        return 0
     names = {name.casefold(): int(key) for key, name in json.loads(context).items() if name}
-    return names.get(prefix, 0) if colon else 0
+    return names.get(prefix, 0)
 
 
 def _namespaces(head: bytes) -> str:

@@ -151,8 +151,8 @@ def joined_pairs(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
 
     A mark in a row stays as it is after a starter that is in no row with it or with NO_POINT: nothing composes with it then.
     """
-    if map := _map_of(steps):
-        return [(*pair, 0) for pair in map.pairs] + [(_NO_POINT, second, 1) for _, second in map.pairs]
+    if charmap := _map_of(steps):
+        return [(*pair, 0) for pair in charmap.pairs] + [(_NO_POINT, ord(second), 1) for second in charmap.firsts]
     rows = [(ord(starter), ord(mark), 0) for starter, mark in _compositions()]
     rows += [(ord(unicodedata.normalize("NFC", starter + mark)), _NO_POINT, 0) for starter, mark in _compositions()]
     return rows + [(_NO_POINT, ord(mark), 1 + unicodedata.combining(mark)) for mark in _joining()]
@@ -167,17 +167,16 @@ def class_page(steps: Sequence[Step], space: str, number: int) -> tuple[bytes, b
     a text with each character as it becomes alone may change in another way.
     steps: CHARACTER_STEPS or a character map, then perhaps EXTRA_SPACES. space: becomes a space after all of them; "" for nothing.
     """
-    trimmed, map = removes_spaces(steps), _map_of(steps)
+    trimmed, charmap = removes_spaces(steps), _map_of(steps)
     steps = steps[:-2] if trimmed else steps
     forms = any(step in NORMALIZERS for step in steps)
-    joining = map.seconds if map else _joining() if number and forms else frozenset()
-    change = normalizer_of(steps)
-    mixed = trimmed and space and change(space) == space  # it is not one of the spaces that go
-    change = normalizer_of((*steps, ("Replace", space, " "))) if space else change
+    joining = charmap.firsts.keys() if charmap else _joining() if number and forms else frozenset()
+    mixed = trimmed and space and normalizer_of(steps)(space) == space  # the space that it becomes is not removed
+    change = normalizer_of((*steps, ("Replace", space, " ")) if space else steps)
     classes, alone = bytearray(), []
-    page = "".join(chr(point) for point in range(128 * number, 128 * number + 128))
-    together = len(steps) > 1 or (mixed and space in page) or (map and not map.by_characters)
-    if change(page) == page and joining.isdisjoint(page) and not any(unicodedata.combining(each) for each in page):
+    page = "".join(map(chr, range(128 * number, 128 * number + 128)))
+    together = len(steps) > 1 or (mixed and space in page) or (charmap and not charmap.by_characters)
+    if change(page) == page and joining.isdisjoint(page) and not any(map(unicodedata.combining, page)):
         return b"\1" * 128, b"" if together else array("H", [258] * 129).tobytes()
     for character in page:
         new = change(character)
@@ -192,13 +191,11 @@ def class_page(steps: Sequence[Step], space: str, number: int) -> tuple[bytes, b
             classes.append(1 + mark if mark and not _unassigned().match(character) else 1)
     if together:
         return bytes(classes), b""
-    return bytes(classes), array("H", accumulate((len(each) for each in alone), initial=258)).tobytes() + b"".join(
-        alone
-    )
+    return bytes(classes), array("H", accumulate(map(len, alone), initial=258)).tobytes() + b"".join(alone)
 
 
 def removes_spaces(steps: Sequence[Step]) -> bool:
-    """Whether the last steps are EXTRA_SPACES."""
+    """Whether the steps end with EXTRA_SPACES."""
     return (*steps[-2:],) == EXTRA_SPACES
 
 
@@ -208,9 +205,10 @@ def only_characters(steps: Sequence[Step]) -> bool:
 
 
 def keeps_mark(steps: Sequence[Step]) -> bool:
-    """Whether such steps leave a MARK before a text, or make it a space, whatever the text is."""
-    map = _map_of(steps)
-    return normalizer_of(steps)(MARK) in (MARK, " ") and not (map and any(first == ord(MARK) for first, _ in map.pairs))
+    """Whether a MARK before any text stays there, or becomes a space. steps: see `only_characters`."""
+    charmap = _map_of(steps)
+    joins = charmap is not None and any(MARK in firsts for firsts in charmap.firsts.values())
+    return not joins and normalizer_of(steps)(MARK) in (MARK, " ")
 
 
 def has_map(steps: Sequence[Step]) -> bool:
@@ -308,20 +306,15 @@ class CharacterMap:
 
     @lazy
     def firsts(self) -> dict[str, str]:
-        """By the second character of a key, those before it."""
+        """By the second character of a key, the characters that keys begin with before it."""
         firsts: dict[str, str] = {}
         for first, second in self.pairs:
             firsts[chr(second)] = firsts.get(chr(second), "") + chr(first)
         return firsts
 
     @lazy
-    def seconds(self) -> frozenset[str]:
-        """The characters that may change with the one before them."""
-        return frozenset(map(chr, {second for _, second in self.pairs}))
-
-    @lazy
     def by_characters(self) -> bool:
-        """Whether a text without the first two characters of a key changes character by character."""
+        """Whether each character changes alone in a text that no key of two or more characters can match."""
         spaces = MARK.encode() in self.replacements or b"  " in self.replacements
         several = "".join(kept for kept in self.kept if len(kept) > 1)
         return not spaces and all(self._replaced(character) is None for character in several)
@@ -342,7 +335,7 @@ class CharacterMap:
             return
         done = 0
         begins_key = re.compile("|".join(begins))
-        longest = max((len(kept) for kept in self.kept), default=0)
+        longest = max(map(len, self.kept), default=0)
         while (match := begins_key.search(text, done)) is not None:
             start = match.start()
             candidates = (text[start:end] for end in range(min(len(text), start + longest), start, -1))

@@ -14,7 +14,7 @@ from typing import NamedTuple, NoReturn, TypedDict
 from ..errors import SpecialTokenError, UnknownOptionError, UsageError, WrongTypeError
 from ..split.splitter import finder_of
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.normalization import Step
+from ..vocabulary.normalization import MARK, Step
 from .encoding._finder_cy import Finder
 from .encoding._sections_cy import Sections
 from .normalization import (
@@ -129,12 +129,13 @@ class AddedTokens:
 
         steps: the others. normal: the tokens that are found after them.
         """
-        normalizers = self.normalization.normalizers
+        normalizers, mark = self.normalization.normalizers, self.normalization.space_mark
         if any(text.startswith(" ") or token.lstrip for text, token in normal.items()):
             return 0
-        if not steps or normalizers[len(steps)][0] == "Prepend":
+        if not steps or normalizers[: len(steps) + 1] == (*steps, ("Prepend", mark)):
             return STRETCH_START
-        return BARE_START if normalizers[0][0] == "Prepend" and only_characters(steps) and keeps_mark(steps) else 0
+        first = normalizers[0] == ("Prepend", MARK) and mark == MARK
+        return BARE_START if first and only_characters(steps) and keeps_mark(steps) else 0
 
     def found_as(self, content: str) -> str:
         """The text that a normalized token is found as."""

@@ -289,7 +289,7 @@ class NormalizationCheck:
 @cython.inline
 @cython.exceptval(check=False)
 def _is_plain(self: NormalizationCheck, text: cython.pointer(cython.const[uint8_t]), after_space: cython.bint) -> cython.bint:
-    """Whether eight bytes are characters of ASCII that stay as they are. after_space: a space at the start of them may go."""
+    """Whether the next eight bytes are ASCII that does not change. after_space: whether a space at their start may be removed."""
     x: uint64_t = 0
     memcpy(cython.address(x), text, 8)
     if x & HIGH_BITS or not self.printable:
@@ -304,7 +304,7 @@ def _is_plain(self: NormalizationCheck, text: cython.pointer(cython.const[uint8_
 def key_pairs(units: cython.const[uint32_t][::1]) -> list:
     """Return the code points (first, second) that keys of a double array begin with. See CharacterMap in normalization.py.
 
-    Raises FormatError where units lead to the same ones again and again, so that there are endless keys.
+    Raises FormatError for a damaged map whose units lead back to themselves, so that the keys have no end.
     """
     text: uint8_t[8]
     i: uint32_t
