@@ -4,6 +4,7 @@ import itertools
 import json
 import pickle
 import sys
+import unicodedata
 from random import Random
 from unittest.mock import Mock
 
@@ -12,6 +13,7 @@ from family_examples import NASTY, SWEEP, content_of, differences, engine_of, ra
 
 import tokenmill
 from tokenmill.errors import ConversionError, FormatError, MissingExtraError, UsageError
+from tokenmill.vocabulary import Vocabulary
 
 tokenizers = pytest.importorskip("tokenizers")
 CORPUS = [
@@ -100,7 +102,20 @@ FILES = {
     "words": lambda: text_file("WordLevel", {"type": "Whitespace"}),
     "T5": lambda: text_file("Unigram", sequence({"type": "WhitespaceSplit"}, METASPACE), {"type": "NFKC"}, METASPACE),
     "one pretoken": lambda: text_file("Unigram", METASPACE | {"prepend_scheme": "first", "split": False}, None, METASPACE),
-    "white space removed": lambda: text_file("BPE", sequence({"type": "WhitespaceSplit"}, {"type": "Punctuation", "behavior": "MergedWithPrevious"})),
+}  # fmt: skip
+# Those whose first step drops characters: the kernels have them.
+WORDS = {"type": "Whitespace"}
+UNACCENTED = {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]}
+DROPPING = {
+    "words and signs": lambda: text_file("BPE", WORDS),
+    "words and signs without accents": lambda: text_file("BPE", WORDS, UNACCENTED),
+    "one unknown token for several": lambda: text_file("BPE", sequence(WORDS, {"type": "Digits", "individual_digits": True}), fuse_unk=True),
+    "punctuation of BERT": lambda: text_file("BPE", {"type": "BertPreTokenizer"}),
+    "punctuation merged": lambda: text_file("BPE", sequence({"type": "WhitespaceSplit"}, {"type": "Punctuation", "behavior": "MergedWithPrevious"})),
+    "white space removed, as bytes": lambda: bytes_file({"type": "WhitespaceSplit"}, BYTE_LEVEL),
+    "a delimiter": lambda: text_file("BPE", {"type": "CharDelimiterSplit", "delimiter": "^"}),
+    "a class removed": lambda: text_file("BPE", {"type": "Split", "pattern": {"Regex": "[ ,e]"}, "behavior": "Removed", "invert": False}),
+    "a text removed": lambda: text_file("BPE", {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": False}),
 }  # fmt: skip
 
 
@@ -111,7 +126,7 @@ def file_of(tmp_path_factory):
 
     def build(name):
         if name not in made:
-            raw = FILES[name]()
+            raw = (FILES | DROPPING)[name]()
             size = len(raw["model"]["vocab"])
             flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
             more = [("<a>", {"rstrip": True}), ("Word", {"normalized": True}), ("[SEP]", {"special": True})]
@@ -164,6 +179,43 @@ def test_offsets_counts_and_batches(file_of, name):
     assert "".join(tok.chunks(text, 6)) == tok.encode_with_offsets(text).text
     stream = tok.stream_encoder()
     assert stream.feed(text[:9]) + stream.feed(text[9:]) + stream.finish() == found.ids
+
+
+@pytest.mark.parametrize("name", DROPPING)
+def test_dropped_characters(file_of, name, tmp_path):
+    path = file_of(name)
+    tok, theirs = tokenmill.load(path), tokenizers.Tokenizer.from_file(str(path))
+    assert tok.vocabulary.order == "merges" and tok.vocabulary.dropped
+    assert not (wrong := differences(tok, engine_of(path, content_of(path)), TEXTS)), "\n".join(wrong[:5])
+    texts = [text for text in TEXTS if unicodedata.is_normalized("NFD", text)] if "accents" in name else TEXTS
+    ids = [theirs.encode(text, add_special_tokens=False).ids for text in TEXTS]
+    assert tok.encode_batch(TEXTS, allowed_special="all") == ids
+    assert [tok.count_tokens(text, allowed_special="all") for text in TEXTS] == [*map(len, ids)]
+    for text in texts:
+        found, expected = tok.encode_with_offsets(text, allowed_special="all"), theirs.encode(text)
+        assert [*map(tuple, found.characters.tolist())] == expected.offsets, text
+        assert "".join(tok.chunks(text, 30, allowed_special="all")) == text
+        part, size = tok.truncate(text, 3, allowed_special="all"), len(expected.ids)
+        assert text.startswith(part) and tok.count_tokens(part, allowed_special="all") <= 3
+        assert size > 3 or part == text
+        stream = tok.stream_decoder()
+        assert "".join(map(stream.feed, found.ids)) + stream.finish() == tok.decode(found.ids)
+    text, patterns = "the low, new\u3000row\t1234 wide", tok.vocabulary.split_patterns
+    assert tok.count_tokens_in(tokenmill.count_iterator([text], split=patterns)) == tok.count_tokens(text)
+    tok.save(tmp_path / "saved")
+    again = tokenizers.Tokenizer.from_file(str(tmp_path / "saved" / "tokenizer.json"))
+    assert tokenmill.load(tmp_path / "saved") == tok == pickle.loads(pickle.dumps(tok))
+    assert [again.encode(text, add_special_tokens=False).ids for text in TEXTS] == ids
+    assert again.decode(ids[0]) == theirs.decode(ids[0])
+    with pytest.raises(ConversionError, match="drops white space"):
+        tok.save(tmp_path / "saved.model", format="sentencepiece")
+
+
+def test_a_vocabulary_that_drops_characters_merges_by_a_list():
+    with pytest.raises(FormatError, match="dropped is ' '"):
+        Vocabulary([b"a"], ["\\s+"], dropped=" ")
+    with pytest.raises(FormatError, match="dropped is 5"):
+        Vocabulary([b"a"], ["\\s+"], "merges", whole_pretokens=False, dropped=5)
 
 
 def test_offsets_of_words_without_spaces(file_of):

@@ -172,7 +172,7 @@ FILES = {
     ),
     "a template with a normalized token": document(
         ["a", "b"], added=[(2, "<x>", "normalized")], normalizer={"type": "Prepend", "prepend": "a"},
-        pre_tokenizer={"type": "Whitespace"}, decoder=FUSE, unk_token="a", post_processor=template(2, "<x>"),
+        pre_tokenizer={"type": "UnicodeScripts"}, decoder=FUSE, unk_token="a", post_processor=template(2, "<x>"),
     ),
     "a token that is only a suffix": document(
         ["</w>", "a", "a</w>", "b", "b</w>"], decoder={"type": "BPEDecoder", "suffix": "</w>"}, end_of_word_suffix="</w>",
@@ -240,7 +240,7 @@ def test_a_space_before_the_text_without_a_token_has_an_empty_span(tmp_path, fus
 
 
 def test_an_empty_entry_is_decoded_to_nothing_by_the_library_too(tmp_path):
-    file = document(["a", "b", ""], pre_tokenizer={"type": "WhitespaceSplit"}, decoder=FUSE, unk_token="a")
+    file = document(["a", "b", ""], pre_tokenizer={"type": "UnicodeScripts"}, decoder=FUSE, unk_token="a")
     (tmp_path / "tokenizer.json").write_text(json.dumps(file))
     tok, theirs = tokenmill.load(tmp_path / "tokenizer.json"), tokenizers.Tokenizer.from_str(json.dumps(file))
     assert tok.vocabulary.library and tok.decode([1, 2, 0]) == theirs.decode([1, 2, 0]) == "ba"
@@ -289,7 +289,7 @@ def test_control_tokens_that_the_normalizer_of_a_library_writes_stay_text(tmp_pa
         (document(["a", "##b"], [()], continuing_subword_prefix="##"), r"merges\[0\]: .*does not end with"),
         (document(["a", "##b"], continuing_subword_prefix="##") | {"model": {"type": "BPE", "continuing_subword_prefix": "##", "merges": 5, "vocab": {"a": 0}}}, r"merges: expected a list"),
         (
-            document(["a"], added=[(1, "\t", "normalized")], pre_tokenizer={"type": "Whitespace"},
+            document(["a"], added=[(1, "\t", "normalized")], pre_tokenizer={"type": "UnicodeScripts"},
                      normalizer={"type": "Strip", "strip_left": True, "strip_right": True}),
             r"added_tokens: nothing is left of '\\t'",
         ),

@@ -18,6 +18,7 @@ from tokenmill.tokenizer.normalization import normalizer_of
 from tokenmill.vocabulary import AddedToken, Normalization
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+SEQUENCES = (("NFD", "Lowercase", "StripAccents"), ("NFKD", "Lowercase"), ("Lowercase", "StripAccents", "NFC"))
 CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
@@ -85,6 +86,20 @@ def test_short_texts(form, text):
     assert theirs == ours == normalizer_of([form])(ours)
 
 
+@pytest.mark.parametrize("steps", [("NFKC", "Lowercase"), *SEQUENCES])
+def test_every_code_point_between_others_by_the_kernel(steps):
+    """By several steps: a character changes alone only where no other can combine with what it becomes."""
+    tok = Tokenizer(Vocabulary(tuple(bytes([i]) for i in range(256)), ("cl100k",), normalization=Normalization(steps)))
+    change, rng, seldom = normalizer_of(steps), random.Random(3), special()
+    for shape in ("*", "A*", "*\u0301", "*É", "I*\u0307", "\u1100*\u11a8", "*\u3099"):
+        texts = [shape.replace("*", character) for character in (map(chr, CODES) if shape == "*" else seldom)]
+        text = "\n".join(texts)
+        assert tok.decode_bytes(tok.encode_to_numpy(text)) == change(text).encode(), shape
+        for _ in range(300):
+            text = "".join(rng.choices(texts, k=rng.randint(1, 4)))
+            assert tok.decode_bytes(tok.encode(text)) == change(text).encode(), text
+
+
 def character_map(units: dict[int, int], size: int, replacements: bytes) -> tuple[str, str, str]:
     data = array("I", [units.get(at, 0) for at in range(size)]).tobytes()
     return "CharacterMap", base64.b64encode(len(data).to_bytes(4, "little") + data + replacements).decode(), ""
@@ -142,7 +157,7 @@ def test_bytes_that_are_not_utf8_stay_in_every_vocabulary(steps, split):
         assert ids.tolist() == tok.encode_bytes(data) or settings
 
 
-@pytest.mark.parametrize("steps", [("NFC",), ("NFD",), ("NFKC", "Lowercase"), ("StripAccents",)])
+@pytest.mark.parametrize("steps", [("NFC",), ("NFD",), ("NFKC", "Lowercase"), ("StripAccents",), *SEQUENCES])
 @pytest.mark.parametrize("pattern", ["cl100k", "gpt2", "qwen2"])
 def test_only_windows_of_a_long_text_are_normalized_and_the_ids_are_those_of_the_whole(steps, pattern):
     bytes_ = tuple(bytes([byte]) for byte in range(256))
@@ -168,13 +183,13 @@ def test_only_windows_of_a_long_text_are_normalized_and_the_ids_are_those_of_the
             expected = plain.encode(normalizer_of(steps)(text))
             assert tok.encode(text) == expected
             spans = tok.encode_with_offsets(text)
-            assert spans.ids == expected and (steps == ("StripAccents",) or spans.bytes[-1, 1] == len(text.encode()))
+            assert spans.ids == expected and ("StripAccents" in steps or spans.bytes[-1, 1] == len(text.encode()))
             broken = text.encode() + b"\xff" + text.encode()
             whole = normalizer_of(steps)(broken.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             assert tok.encode_to_numpy(broken).tolist() == plain.encode_bytes(whole)
 
 
-@pytest.mark.parametrize("steps", [("NFC",), ("NFKC",), ("NFC", "Lowercase")])
+@pytest.mark.parametrize("steps", [("NFC",), ("NFKC",), ("NFC", "Lowercase"), *SEQUENCES])
 def test_what_changes_is_found_behind_much_text_that_does_not(steps):
     """The kernel has seen the scripts, so vector instructions pass over their letters up to the first mark."""
     rng = random.Random(21)
@@ -223,7 +238,9 @@ def test_the_pairs_that_compose_are_those_of_python():
     assert expected == {pair for pair in normalization._compositions() if not unassigned.search("".join(pair))}
 
 
-@pytest.mark.parametrize("steps", [("NFC",), ("NFKC",), ("NFD",), ("NFKC", "Lowercase"), ("NFC", "Lowercase")])
+@pytest.mark.parametrize(
+    "steps", [("NFC",), ("NFKC",), ("NFD",), ("NFKC", "Lowercase"), ("NFC", "Lowercase"), *SEQUENCES]
+)
 def test_long_texts_are_normalized_where_they_must_be(steps):
     """The ids of texts of which few characters change are those of the text that is normalized as a whole."""
     rng = random.Random(5)

@@ -322,9 +322,12 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         )
     if mark:
         sections.check_mark(mark, normalizers, root["normalizer"])
+    dropping = bool(splitting.dropped)
     byte_fallback = not byte_level and model.get("byte_fallback", bool, False)
-    strip_decoded = sections.read_decoder(root["decoder"], byte_level, mark, byte_fallback, notes)
+    strip_decoded = sections.read_decoder(root["decoder"], byte_level, mark, byte_fallback, dropping, notes)
     template = _read_template(root, notes)
+    if dropping and model["ignore_merges"].value:
+        root["pre_tokenizer"].unsupported("it drops text, which tokenmill does only without ignore_merges")
     if tables is None:
 
         def bad(n: int, what: str) -> NoReturn:
@@ -354,6 +357,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         fuse_unknown=fuse_unknown,
         notes=tuple(notes),
         template=template,
+        dropped=splitting.dropped,
     )
     sizes = memoryview(made.packed[1]).cast("I")
     if unknown is not None and unknown < len(sizes) and sizes[unknown] != NO_TOKEN and unknown in made.event_numbers:

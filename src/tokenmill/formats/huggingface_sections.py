@@ -13,10 +13,12 @@ Pre-tokenizers of the byte-level BPE family become split patterns:
     Punctuation                 ASCII punctuation and \\p{P}; isolated or contiguous
     Split, merged_with_...      a match is joined to the text before or after it: only where every match is one character
     FixedLength                 pretokens of `length` characters
+    Whitespace, WhitespaceSplit, BertPreTokenizer, CharDelimiterSplit; Split, removed, where its matches are runs of a class of
+                                characters: the first step, whose characters no token stands for (Vocabulary.dropped)
     Metaspace                   a space is U+2581; with `split`, each begins a pretoken
     Sequence                    one inside the other
 
-Others, such as those that drop or change text, are left to tokenizers (library_files.py).
+Others, such as UnicodeScripts, are left to tokenizers (library_files.py).
 """
 
 from __future__ import annotations
@@ -27,17 +29,21 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from ..errors import ConversionError
+from ..split.alphabet import NotRegular, members
 from ..split.names import is_plain_word
 from ..split.patterns import PATTERNS, PUNCTUATION
 from ..split.spelling import distinguishes, from_oniguruma, to_oniguruma
 from ..split.syntax import parse
-from ..split.tree import may_be_empty
+from ..split.tree import as_set, may_be_empty
 from ..vocabulary import Normalization, Template, Vocabulary
 from ..vocabulary.normalization import STEPS, Step, Stripped
 from ..vocabulary.vocabulary import NO_TEMPLATE, Items, Trims
 from .file_content import Json, show
 
+WHITE_SPACE = r"\s+"
+WORDS = r"\w+|[^\w\s]+"
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+_ONE = r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w"  # a pattern of one character
 METASPACE_SPLIT = r" ?[^ ]+| "
 
 
@@ -94,13 +100,17 @@ def _step_json(name: str, *arguments: Any) -> dict[str, Any]:
     return {"type": name} | dict(zip(names.get(name, ()), arguments, strict=True))
 
 
-def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, notes: list[str]) -> Stripped:
+def read_decoder(
+    node: Json, byte_level: bool, mark: str, byte_fallback: bool, dropping: bool, notes: list[str]
+) -> Stripped:
     """Return what decoding leaves out at the start (Normalization.strip_decoded). Unsupported for a decoder that does anything else.
 
-    byte_fallback: whether tokens such as <0x41> stand for bytes.
+    byte_fallback: whether tokens such as <0x41> stand for bytes. dropping: whether no token stands for white space.
     """
     steps = list(steps_of(node))
     kinds = [step["type"].expect(str) for step in steps]
+    if dropping and not kinds and not mark:
+        return "joined"
     if not mark and kinds == (["ByteLevel"] if byte_level else ["ByteFallback", "Fuse"] if byte_fallback else ["Fuse"]):
         return ""
     if mark and kinds == ["Metaspace"] and steps[0]["replacement"].value == mark and not byte_fallback:
@@ -121,9 +131,11 @@ def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, n
     return ""
 
 
-def decoder_json(vocabulary: Vocabulary) -> dict[str, Any]:
+def decoder_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
     """The `decoder` section of a vocabulary whose alphabet is characters."""
     mark, strip_decoded = vocabulary.normalization.space_mark, vocabulary.normalization.strip_decoded
+    if strip_decoded == "joined":
+        return None
     bytes_and_fuse: list[dict[str, Any]] = [{"type": "ByteFallback"}, {"type": "Fuse"}][not vocabulary.byte_tokens :]
     if not mark:
         return {"type": "Sequence", "decoders": bytes_and_fuse} if vocabulary.byte_tokens else {"type": "Fuse"}
@@ -228,6 +240,7 @@ class PreTokenizer:
         self.split_patterns: list[str] = []
         self.byte_level = False
         self.add_prefix_space: bool | Literal["first"] = False
+        self.dropped = ""
         self._is_metaspace = False
         steps = [*steps_of(node)]
         # Tokens of bytes contain the mark itself, so the patterns see it too.
@@ -241,7 +254,16 @@ class PreTokenizer:
             node.unsupported(
                 f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do"
             )
-        if kind == "ByteLevel":
+        if kind == "Split" and _behavior(node["behavior"], "") == "removed" and not node.get("invert", bool, False):
+            self._drop(_split_pattern(node, ""), node)
+        elif kind == "CharDelimiterSplit":
+            self._drop(_literal(node["delimiter"].expect(str)), node)
+        elif kind in ("Whitespace", "WhitespaceSplit", "BertPreTokenizer"):
+            self._drop(WHITE_SPACE, node)
+            self.split_patterns += {"Whitespace": [WORDS], "BertPreTokenizer": [PUNCTUATION]}.get(kind, [])
+        elif self.dropped and kind == "Metaspace":
+            node.unsupported(f"{kind} comes after a step that drops text, which tokenmill cannot do")
+        elif kind == "ByteLevel":
             if self._is_metaspace:
                 node.unsupported(
                     "ByteLevel comes after Metaspace, so the bytes are those of its mark instead of spaces"
@@ -273,9 +295,25 @@ class PreTokenizer:
             pattern = _of_marked(PUNCTUATION, self.space_mark, node)
             self.split_patterns.append(_of_matches(pattern, _behavior(node["behavior"], "Isolated"), node))
         else:
-            node.unsupported(f"the pre-tokenizer {kind!r} drops or changes text")
+            node.unsupported(f"the pre-tokenizer {kind!r} is not one that tokenmill has")
         if kind in ("ByteLevel", "Metaspace") and self.add_prefix_space and earlier:
             node.unsupported(f"{kind} puts a space before pretokens of an earlier split, which tokenmill cannot do")
+
+    def _drop(self, pattern: str, node: Json) -> None:
+        """Drop the runs of characters that the first step matches."""
+        pattern = pattern.removesuffix("+") + "+"
+        characters = as_set(parse(pattern[:-1]))
+        if characters is None or not re.fullmatch(rf"(?:{_ONE})\+", pattern):
+            node.unsupported(f"it drops what {show(pattern[:-1])} matches, which may be several characters")
+        if self.split_patterns or self.space_mark:
+            node.unsupported("it drops text after another step, which tokenmill does only in the first one")
+        try:
+            self.dropped = "".join(map(chr, members(characters)))
+        except NotRegular as reason:
+            node.unsupported(f"the pattern has {reason}")
+        if max(self.dropped, default="") > "\uffff":
+            node.unsupported("it drops characters beyond U+FFFF")
+        self.split_patterns.append(pattern)
 
 
 def _behavior(node: Json, default: str) -> str:
@@ -285,7 +323,21 @@ def _behavior(node: Json, default: str) -> str:
 
 
 def _split_patterns(node: Json, mark: str) -> list[str]:
-    """The pattern of a Split, or none where it never matches: a space, in text that has `mark` for each."""
+    """The pattern whose pretokens are those of a Split, or none where it never matches."""
+    if not (pattern := _split_pattern(node, mark)):
+        return []
+    if is_plain_word(pattern):  # these letters, and not the pattern that a Vocabulary takes them as the name of
+        pattern = f"(?:{pattern})"
+    return [_of_matches(pattern, _behavior(node["behavior"], ""), node)]
+
+
+def _literal(text: str) -> str:
+    """The pattern that matches a text."""
+    return re.sub(r"([^\w\s])", r"\\\1", text, flags=re.ASCII)
+
+
+def _split_pattern(node: Json, mark: str) -> str:
+    """The pattern of a Split, "" where it never matches: a space, in text that has `mark` for each."""
     holder = node["pattern"]
     if not holder["Regex"].absent:
         text = holder["Regex"].expect(str)
@@ -297,15 +349,13 @@ def _split_patterns(node: Json, mark: str) -> list[str]:
     elif not holder["String"].absent:
         text = holder["String"].expect(str)
         if mark and " " in text:
-            return []
-        pattern = re.sub(r"([^\w\s])", r"\\\1", text.replace(mark or " ", " "), flags=re.ASCII)
+            return ""
+        pattern = _literal(text.replace(mark or " ", " "))
     else:
         holder.fail(f'expected {{"Regex": ...}} or {{"String": ...}}, found {show(holder.value)}')
     if not pattern:
         holder.fail("the split pattern is empty")
-    if is_plain_word(pattern):  # these letters, and not the pattern that a Vocabulary takes them as the name of
-        pattern = f"(?:{pattern})"
-    return [_of_matches(pattern, _behavior(node["behavior"], ""), node)]
+    return pattern
 
 
 def _of_marked(pattern: str, mark: str, node: Json) -> str:
@@ -325,9 +375,7 @@ def _of_matches(pattern: str, behavior: str, node: Json) -> str:
 
         if covers_all_text(pattern):
             return pattern
-    # A character or a class: touching matches are `pattern+`.
-    one = r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w"
-    if (pattern == PUNCTUATION or re.fullmatch(one, pattern)) and not invert:
+    if (pattern == PUNCTUATION or re.fullmatch(_ONE, pattern)) and not invert:  # touching matches are `pattern+`
         if behavior == "contiguous":
             return f"{pattern}+"
         if behavior == "merged_with_previous":  # of several matches in a row, the first is joined
@@ -350,6 +398,8 @@ def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
         {"type": "Split", "pattern": {"Regex": to_oniguruma(pattern)}, "behavior": "Isolated", "invert": False}
         for pattern in split_patterns
     ]
+    if vocabulary.dropped:
+        steps[0]["behavior"] = "Removed"
     use_regex = split_patterns == (PATTERNS["gpt2"],)  # in full, so that other readers know it
     if prefix and (prefix == "first" or (steps and not use_regex) or vocabulary.alphabet != "bytes"):
         raise ConversionError("tokenizer.json can put a space before a text only with the gpt2 pattern or with none")

@@ -119,6 +119,8 @@ def _files_of(
     vocabulary: Vocabulary, target: Path, format: str, lossy: bool = False
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files of a format by name, that of the tokenizer first, and what the format does not hold, item by item."""
+    if vocabulary.dropped and format != "huggingface":
+        raise ConversionError(f"{format} cannot represent a tokenizer that drops white space; write huggingface")
     if format in _ONE_FILE:
         from . import gguf, sentencepiece_model  # late: other formats need neither
 

@@ -145,6 +145,8 @@ def _refused(vocabulary: Vocabulary) -> str:
     """The first rule of `vocabulary` that the page's encoder does not have, or nothing."""
     if vocabulary.library is not None:
         return f"the rules of this kind of vocabulary ({vocabulary.library.kind})"
+    if vocabulary.dropped:
+        return "the dropping of white space"
     for step in vocabulary.normalization.other_steps:
         if step not in NORMALIZERS:
             return f"the normalizer {step if isinstance(step, str) else step[0]}"  # not its table, of megabytes

@@ -142,7 +142,7 @@ def ids_of(tok: Tokenizer) -> int:
 def one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
     """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalization."""
     kept = Normalization(space_mark=vocabulary.normalization.space_mark)
-    changes: dict[str, Any] = {"split_patterns": (), "normalization": kept}
+    changes: dict[str, Any] = {"split_patterns": (), "dropped": "", "normalization": kept}
     if vocabulary.has_superwords:
         made = {*vocabulary.superwords[:, 2].tolist()}
         tokens = (None if id in made else token for id, token in enumerate(vocabulary.tokens))

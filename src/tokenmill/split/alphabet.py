@@ -226,6 +226,21 @@ def evaluate(s: CharSet, leaves: dict[CharSet, int], atoms: int) -> int:
     return functools.reduce(operator.or_ if s.op == "or" else operator.and_, rest, first)
 
 
+def members(s: CharSet) -> list[int]:
+    """The code points of a set.
+
+    >>> members(CharSet("ranges", ((97, 99),)))
+    [97, 98, 99]
+    """
+    alphabet, classes = classes_of([s])
+    flags = bytes(classes[s] >> number & 1 for number in range(256))
+    pages = [alphabet.pages[at : at + 128].translate(flags) for at in range(0, len(alphabet.pages), 128)]
+    index = memoryview(alphabet.index).cast("H")
+    return [
+        page << 7 | c for page, number in enumerate(index) if 1 in pages[number] for c in range(128) if pages[number][c]
+    ]
+
+
 def classes_of(sets: Iterable[CharSet]) -> tuple[Alphabet, dict[CharSet, int]]:
     """The classes that these sets distinguish, and the classes of each set, as bits."""
     distinct = dict.fromkeys((*sets, ANY))  # ANY adds no class, and a pattern may name no set

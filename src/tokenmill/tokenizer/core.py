@@ -76,7 +76,10 @@ class Core:
     def text_decoder(self) -> Decoder:
         """The same for texts, in which special tokens may stand for other bytes than their content."""
         others = {id: token for id, token in self.vocabulary.decode_only if self.tokens[id] != token}
-        return Decoder([others.get(id, token) for id, token in enumerate(self.tokens)]) if others else self.decoder
+        before = b" " * (self.vocabulary.normalization.strip_decoded == "joined")
+        if not others and not before:
+            return self.decoder
+        return Decoder([token and before + others.get(id, token) for id, token in enumerate(self.tokens)])
 
     @lazy
     def splitter(self) -> Splitter:
@@ -109,7 +112,9 @@ class Core:
         if vocabulary.has_superwords:
             return Encoder(*pretoken_superword_cache(vocabulary, merger, scanner), scanner, n_ids, self.cache_bytes)
         if not vocabulary.whole_pretokens:
-            cache = learning_cache(merger, *vocabulary.packed)
+            tokens, dropped = vocabulary.tokens if vocabulary.dropped else (), vocabulary.dropped
+            gone = {id for id, token in enumerate(tokens) if token and token.decode(errors="ignore")[:1] in dropped}
+            cache = learning_cache(merger, *(pack_tokens(tokens, gone) if gone else vocabulary.packed))
         elif cache is None:
             apart = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # what no whole pretoken is
             cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, apart) if apart else vocabulary.packed))
@@ -245,6 +250,8 @@ class Core:
             return 0, False
         for id in ids:
             token = self.text_decoder.token(id)
+            if rule == "joined":
+                return 1, False
             spaces = 0 if id in self.never_stripped else len(token) - len(token.lstrip(b" "))
             if rule == "token":
                 return spaces, False
@@ -356,8 +363,14 @@ class Core:
 
     def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
         """The text of the first `max_tokens` tokens, or of fewer where that prefix alone has more tokens."""
-        if self.scanner and type(text) is str and type(max_tokens) is int and max_tokens >= 0:
-            vocabulary = self.vocabulary
+        vocabulary = self.vocabulary
+        if (
+            self.scanner
+            and not vocabulary.dropped
+            and type(text) is str
+            and type(max_tokens) is int
+            and max_tokens >= 0
+        ):
             unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
             found = self._by_kernel("prefix", text, plan, min(max_tokens, sys.maxsize), vocabulary.packed[1], unknown)
             if found is not None:
@@ -399,7 +412,12 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     characters = points if vocabulary.alphabet == "characters" else None
     is_events = vocabulary.order == "events"
     if not is_events or not (vocabulary.events[:, 1] < 0).any():
-        extra = (vocabulary.order == "scores", bool(vocabulary.byte_tokens), vocabulary.fuse_unknown)
+        extra = (
+            vocabulary.order == "scores",
+            bool(vocabulary.byte_tokens),
+            vocabulary.fuse_unknown,
+            vocabulary.dropped,
+        )
         merger = list_merger(
             vocabulary.packed, vocabulary.event_numbers, byte_ids, characters, vocabulary.unknown, *extra
         )

@@ -23,7 +23,7 @@ from .streams import StreamDecoder
 
 _KEPT = 32  # ids: more than a decoder looks back
 
-Pieces = list[tuple[int, int, int]]  # ids, each with its first character and the one after its last
+Spans = list[tuple[int, int]]  # of each id, its first character and the one after its last
 
 
 class LibraryCore(Core):
@@ -57,10 +57,10 @@ class LibraryCore(Core):
     # Encoding
 
     def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
-        return [id for id, _, _ in self._pieces(repair(text), plan, offsets=False)]
+        return self._with_spans(repair(text), plan, None)
 
     def encode_section(self, text: str | bytes) -> list[int]:
-        return [id for id, _, _ in self._pieces(repair(text), self.plan((), ()), offsets=False)]
+        return self.encode(text, self.plan((), ()))
 
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         raise UsageError(f"a {self.model.kind} tokenizer does not encode word counts; give the text")
@@ -70,11 +70,12 @@ class LibraryCore(Core):
         text = data.decode()
         if normalized:
             return self._after_normalizer.encode_spans(self._normalize(text).encode(), plan)
-        pieces = self._pieces(text, plan)
+        of_characters: Spans = []
+        ids = self._with_spans(text, plan, of_characters)
         starts = [0, *accumulate(len(character.encode()) for character in text)]
         # tokenizers counts the suffix of a word that becomes byte tokens, which is not in the text.
-        spans = array("q", [starts[min(character, len(text))] for piece in pieces for character in piece[1:]])
-        return array("I", [piece[0] for piece in pieces]).tobytes(), memoryview(spans), data
+        spans = array("q", [starts[min(character, len(text))] for span in of_characters for character in span])
+        return array("I", ids).tobytes(), memoryview(spans), data
 
     @lazy
     def _after_normalizer(self) -> LibraryCore:
@@ -90,36 +91,40 @@ class LibraryCore(Core):
         change = getattr(self.model.tokenizer.normalizer, "normalize_str", str)
         return "".join(part if part in kept else change(part) for part in self._pattern(kept).split(text))
 
-    def _pieces(self, text: str, plan: Plan, offsets: bool = True) -> Pieces:
-        """The ids of a text. Without `offsets`, their characters are not told."""
+    def _with_spans(self, text: str, plan: Plan, spans: Spans | None) -> list[int]:
+        """The ids of a text. Their characters are put into `spans` unless it is None."""
         self.added.check(text, plan)
         all_found = self._found and plan.allowed == self._found == self.added.special
         if all_found or not self._pattern(self.added.special).search(text):
-            pieces = self._of_library(self.model.tokenizer, text, 0, offsets)
-            if all_found or self._control.isdisjoint([id for id, _, _ in pieces]):
-                return pieces
-        pieces = []
-        start = 0
+            ids = self._of_library(self.model.tokenizer, text, 0, spans)
+            if all_found or self._control.isdisjoint(ids):
+                return ids
+            if spans is not None:
+                spans.clear()
+        ids, start = [], 0
         for section in self._pattern(plan.allowed).split(text):
             if section in plan.allowed:
-                pieces.append((self.added.by_content[section].id, start, start + len(section)))
+                ids.append(self.added.by_content[section].id)
+                if spans is not None:
+                    spans.append((start, start + len(section)))
             elif section:
-                pieces += self._of_library(self.model.ordinary_tokenizer, section, start, offsets)
+                ids += self._of_library(self.model.ordinary_tokenizer, section, start, spans)
             start += len(section)
-        return pieces
+        return ids
 
-    def _of_library(self, tokenizer: Any, text: str, start: int, offsets: bool) -> Pieces:
+    def _of_library(self, tokenizer: Any, text: str, start: int, spans: Spans | None) -> list[int]:
         call = partial(library_call, UsageError, f"{self.model.library} cannot encode this text")
         if self.model.library == "tokenizers":
             encoding = call(tokenizer.encode, text, add_special_tokens=False)
-            if not offsets:
-                return [(id, 0, 0) for id in encoding.ids]
-            return [(id, start + a, start + b) for id, (a, b) in zip(encoding.ids, encoding.offsets, strict=True)]
-        if not offsets:
-            return [(id, 0, 0) for id in call(tokenizer.encode, text)]
-        spans = call(tokenizer.encode, text, return_type="proto").pieces  # in bytes
+            if spans is not None:
+                spans += [(start + a, start + b) for a, b in encoding.offsets]
+            return encoding.ids
+        if spans is None:
+            return call(tokenizer.encode, text)
+        pieces = call(tokenizer.encode, text, return_type="proto").pieces  # their spans are in bytes
         borders = [0, *accumulate(len(character.encode()) for character in text)]
-        return [(p.id, start + bisect_right(borders, p.begin) - 1, start + bisect_left(borders, p.end)) for p in spans]
+        spans += [(start + bisect_right(borders, p.begin) - 1, start + bisect_left(borders, p.end)) for p in pieces]
+        return [piece.id for piece in pieces]
 
     # Decoding
 

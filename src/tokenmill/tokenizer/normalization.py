@@ -175,7 +175,7 @@ def class_page(steps: Sequence[Step], space: str, number: int) -> tuple[bytes, b
     change = normalizer_of((*steps, ("Replace", space, " ")) if space else steps)
     classes, alone = bytearray(), []
     page = "".join(map(chr, range(128 * number, 128 * number + 128)))
-    together = len(steps) > 1 or (mixed and space in page) or (charmap and not charmap.by_characters)
+    together = (mixed and space in page) or (charmap and not charmap.by_characters)
     if change(page) == page and joining.isdisjoint(page) and not any(map(unicodedata.combining, page)):
         return b"\1" * 128, b"" if together else array("H", [258] * 129).tobytes()
     for character in page:
@@ -184,6 +184,7 @@ def class_page(steps: Sequence[Step], space: str, number: int) -> tuple[bytes, b
         if new != character or (character in joining and "\u1100" <= character <= "\u11ff"):
             classes.append(MAY_CHANGE)
             alone[-1] = new.encode()
+            together = together or (len(steps) > 1 and not _changes_alone(steps, character))
         elif character in joining:
             classes.append(MAY_JOIN)
         else:
@@ -192,6 +193,18 @@ def class_page(steps: Sequence[Step], space: str, number: int) -> tuple[bytes, b
     if together:
         return bytes(classes), b""
     return bytes(classes), array("H", accumulate(map(len, alone), initial=258)).tobytes() + b"".join(alone)
+
+
+def _changes_alone(steps: Sequence[Step], character: str) -> bool:
+    """Whether a character, in a text without others that may combine, becomes by CHARACTER_STEPS what it becomes alone."""
+    composes = not {"NFC", "NFKC"}.isdisjoint(steps)
+    for n, step in enumerate(steps):
+        character = normalizer_of([step])(character)
+        if step not in NORMALIZERS or not character or ("StripAccents" in steps[n:] and not composes):
+            continue
+        if unicodedata.combining(character[0]) or character[0] in _joining():
+            return False
+    return True
 
 
 def removes_spaces(steps: Sequence[Step]) -> bool:

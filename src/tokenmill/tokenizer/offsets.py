@@ -77,8 +77,9 @@ def encode_spans(
     occurs = occurs and unknown in memoryview(ids).cast("B").cast("I")  # those bytes may also lie across two ids
     sizes = _unknown_sizes(core, data, rows, changes) if occurs else []
     by_character = vocabulary.alphabet == "characters"
+    dropping = core.kernel.merger if vocabulary.dropped else None
     unknown = -1 if unknown is None else unknown
-    found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, by_character, sizes)
+    found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, by_character, sizes, dropping)
     spans = memoryview(found).cast("q")
     if changes and normalized:
         data = _to_normalized(spans, memoryview(rows).cast("Q"), data, changes)

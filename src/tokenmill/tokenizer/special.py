@@ -117,12 +117,13 @@ class AddedTokens:
                 return Sections(raw, _finder_of(normal), _bytes_change(steps), marks=marks), steps
         if not steps and not mark:
             return Sections(raw, _finder_of(normal), prefix=prefix) if tokens or prefix else None, ()
-        page_of, joined, by_map, trims = None, None, has_map(steps), removes_spaces(steps)
+        page_of, joined, trims = None, None, removes_spaces(steps)
+        exact = 1 if has_map(steps) else 2 * (len(steps) - 2 * trims > 1)
         if only_characters(steps[:-2] if trims else steps):
             page_of, joined = partial(class_page, steps, mark), partial(joined_pairs, steps)
         steps = (*steps, *spaces)
         change = _bytes_change(steps)
-        return Sections(raw, _finder_of(normal), change, page_of, joined, prefix, marks, trims, by_map), steps
+        return Sections(raw, _finder_of(normal), change, page_of, joined, prefix, marks, trims, exact), steps
 
     def _prefix_of_marks(self, steps: tuple[Step, ...], normal: Mapping[str, AddedToken]) -> int:
         """The rule for a space that stands for the mark before a text; 0 if the mark must be there before tokens are found.

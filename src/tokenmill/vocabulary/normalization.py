@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from .validation import VocabularyError, check_choice, show
 
 Step = str | tuple[Any, ...]
-Stripped = Literal["", "space", "spaces", "token"]
+Stripped = Literal["", "space", "spaces", "token", "joined"]
 NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
 # The other normalizers, by the number of their arguments.
 STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {
@@ -30,7 +30,8 @@ class Normalization(NamedTuple):
     space_mark: the character that stands for a space after normalization, U+2581 in SentencePiece's files. The tokens of a
         vocabulary contain the space itself.
     strip_decoded: what decoding leaves out at the start of a text: "space" one space, "spaces" one space of each token before the
-        first character, "token" all spaces of the first token, "" nothing.
+        first character, "token" all spaces of the first token, "" nothing. "joined": each token gets a space before it, and that of
+        the first is left out.
     """
 
     normalizers: tuple[Step, ...] = ()

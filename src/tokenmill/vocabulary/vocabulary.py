@@ -124,6 +124,8 @@ class Vocabulary:
     split_patterns: the patterns that cut text into pretokens, each applied to the pretokens of the one before it.
         Usually one; none means that the text is one pretoken. Text between two matches is a pretoken too. A name, such as
         "gpt2", is replaced by the regular expression it stands for.
+    dropped: the characters that no token stands for, such as white space behind Hugging Face's Whitespace. The split patterns put
+        them into pretokens of their own. Only for order "merges" without whole_pretokens, and below U+10000.
 
     Added tokens and decoding:
 
@@ -157,6 +159,7 @@ class Vocabulary:
     refine: float | None
     config: Mapping[str, Any]
     template: Template
+    dropped: str
     removed: frozenset[int] = frozenset()
 
     def __init__(
@@ -180,6 +183,7 @@ class Vocabulary:
         config: Mapping[str, Any] = {},
         event_counts: np.ndarray | Sequence[Sequence[int]] | Callable[[Vocabulary], Any] = (),
         template: Template = NO_TEMPLATE,
+        dropped: str = "",
     ) -> None:
         self._set({name: value for name, value in locals().items() if name != "self"})
         own = self.__dict__
@@ -224,6 +228,10 @@ class Vocabulary:
             self.__dict__["split_patterns"] = regular_expressions(self.split_patterns)
         except PatternError as error:
             raise VocabularyError(str(error)) from error
+        fits = isinstance(self.dropped, str) and max(self.dropped, default="") <= "\uffff"
+        if not fits or (self.dropped and (self.order != "merges" or self.whole_pretokens)):
+            what = f"dropped is {validation.show(self.dropped)}"
+            raise VocabularyError(f'{what}; it is text below U+10000, for order "merges" without whole_pretokens')
         refine, is_number = self.refine, isinstance(self.refine, int | float) and not isinstance(self.refine, bool)
         if refine is not None and not (self.order == "events" and is_number and 0 < refine <= 1):
             what = f"refine is {refine!r} for order {self.order!r}"
@@ -366,6 +374,8 @@ class Vocabulary:
             "decode_only": [(id, token.hex()) for id, token in sorted(self.decode_only)],
             "tokens": n,
         }
+        if self.dropped:
+            head["dropped"] = sorted(self.dropped)
         if self.library is not None:
             head["library"] = hashlib.sha256(self.library.data).hexdigest()
         digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())

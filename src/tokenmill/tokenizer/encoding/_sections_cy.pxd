@@ -42,7 +42,9 @@ cdef class NormalizationCheck:
     cdef bint ascii  # no character of ASCII changes
     cdef bint printable  # none but control characters does
     cdef bint trims  # spaces at both ends go, and one stays of several: the text is a whole stretch
-    cdef bint exact  # the pairs of `joined` are all that changes together: in a text without one, each character changes alone
+    # 1: the pairs of `joined` are all that changes together: in a text without one, each character changes alone. 2: the same in a text
+    # without characters that may combine. 0: neither is known.
+    cdef int exact
     # The first two bytes of characters whose class is not 1 or not known, for vector instructions; NULL before there is enough text.
     cdef const tm_byte_pairs* unsure
     cdef bint learned  # there are classes that `unsure` has not

@@ -10,7 +10,8 @@ section 9) finds it out from tables: each character has a combining class, or ma
 class 0 before it. It joins none that stays as it is when decomposed, and that is in no pair with it.
 
 Where a stretch changes, nearly always each character changes alone, and marks only need to be put in order (`change`). Neither makes
-the text another one to a Unicode normalization, so a result that passes the quick check is the normalized text.
+the text another one to a Unicode normalization, so a result that passes the quick check is the normalized text. Several steps change
+each character alone in a text without characters that may combine.
 
 The flags of a token, as in Hugging Face tokenizers: it takes in the white space before it (LSTRIP) or after it (RSTRIP), or is
 found only where no word character touches it (SINGLE_WORD).
@@ -66,7 +67,7 @@ class NormalizationCheck:
     the pairs of code points that may become one character; see `joined_pairs` there. trims, exact: see _sections_cy.pxd.
     """
 
-    def __cinit__(self, page_of, joined, trims: cython.bint, exact: cython.bint):
+    def __cinit__(self, page_of, joined, trims: cython.bint, exact: cython.int):
         self.page_of = page_of
         self.joined_of = joined
         self.trims = trims
@@ -247,6 +248,8 @@ class NormalizationCheck:
                 point = 0
             else:
                 of_point = self.class_of(point)
+            if self.exact == 2 and 1 < of_point < MAY_CHANGE:
+                return -1
             if self.exact:
                 if of_point >= MAY_JOIN and tm_pair_map_get(cython.address(self.joined), starter, point) != NO_VALUE:
                     return -1
@@ -363,7 +366,7 @@ class Sections:
 
     def __cinit__(self, raw: Finder | None = None, normal: Finder | None = None, change=None, page_of=None,
                   joined=None, prefix: cython.int = 0, marks: cython.bint = False, trims: cython.bint = False,
-                  exact: cython.bint = False):
+                  exact: cython.int = 0):
         self.raw = raw
         self.normal = normal
         self.change = change

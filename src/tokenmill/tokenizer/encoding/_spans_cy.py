@@ -10,18 +10,20 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     IN_CHANGED,
     PREFIXED_PART,
 )
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger
 
 NO_TOKEN = cython.declare(uint32_t, 0xFFFFFFFF)
 
 
 def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[uint8_t][::1], size_memory: bytes,
                 data: bytes, changes: list, unknown: int64_t, by_character: cython.bint,
-                unknown_sizes: list) -> bytearray:
+                unknown_sizes: list, dropping: Merger | None = None) -> bytearray:
     """Return the start and the end of each id in a text, as rows of two int64; in its changed stretch, for a row IN_CHANGED.
 
     id_memory, row_memory: what Encoder.encode_parts returns. size_memory: the bytes of each token by id, uint32. unknown: an id
     that stands for one byte, or by_character for one character; -1 for none.
     unknown_sizes: how many bytes each unknown id stands for, in order, where it may stand for several characters.
+    dropping: drops characters between tokens; None if none are dropped.
     """
     n: cython.Py_ssize_t = id_memory.shape[0] // 4
     ids: cython.pointer(cython.const[uint32_t]) = cython.NULL
@@ -59,7 +61,12 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
             length = len(data)
         at: int64_t = begin - (1 if kind & 3 == PREFIXED_PART else 0)
         while i < last:
-            size: int64_t = 0
+            while dropping is not None and at < length:
+                size: int64_t = dropping.dropped(text + at, length - at)
+                if size == 0:
+                    break
+                at += size
+            size = 0
             if ids[i] < n_sizes and sizes[ids[i]] != NO_TOKEN:
                 size = sizes[ids[i]]
             if ids[i] == unknown:

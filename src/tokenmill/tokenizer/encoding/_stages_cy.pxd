@@ -63,7 +63,7 @@ cdef class State:
 
 
 cdef class Stages:
-    cdef Merger merger
+    cdef readonly Merger merger
     cdef Scanner scanner
     cdef Cutter cutter  # cuts text instead of the scanner, where the whole text is one pretoken
 

@@ -24,6 +24,7 @@ from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, Entry, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import TM_NO_BLOCK, Finder, tm_pair_block
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
+    DROPPED_POINTS,
     NO_ID,
     NO_MEMORY,
     SIGNALLED,
@@ -289,13 +290,20 @@ def _left_part(origins: Origins, table: PretokenCache, tokens: Tokens, shorter: 
 
 
 def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown,
-                scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False) -> Merger:
+                scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False, dropped: str = "") -> Merger:
     """The merger of the orders "merges" and "scores": the pairs of `events`, which holds left id, right id and new id of each merge.
     The first two spell the third.
 
-    packed: the tokens, as `pack_tokens` returns them. scores: the order is "scores". fallback, fuse: see Merger."""
+    packed: the tokens, as `pack_tokens` returns them. scores: the order is "scores". fallback, fuse: see Merger.
+    dropped: the characters that no id stands for."""
     tokens: Tokens = Tokens(*packed)
     merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, fallback, fuse)
+    if dropped:
+        bits: bytearray = bytearray(DROPPED_POINTS // 8)
+        for character in dropped:
+            bits[ord(character) >> 3] |= 1 << (ord(character) & 7)
+        merger.dropped_bits = bytes(bits)
+        merger.drops = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(merger.dropped_bits))
     merger.reserve_pairs(min(events.shape[0] // 3, tokens.n))
     if characters is not None or _are_bytes(tokens, byte_ids):
         merger.expect_merges()

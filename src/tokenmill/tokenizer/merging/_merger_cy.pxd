@@ -9,6 +9,7 @@ cdef extern from "tokenmill/kernels/_pair_ranks.h":
 cdef enum:
     SHORT = 128  # parts that are merged in an array
     OPEN = 2048  # chains that grow
+    DROPPED_POINTS = 0x10000
     LONGEST = 0x40000000  # bytes of a pretoken
     NO_MEMORY = -1
     NO_TOKEN = -2  # a byte or a character that the vocabulary does not have, and no unknown token
@@ -81,6 +82,9 @@ cdef class Merger:
     cdef tm_pair_ranks pairs  # (left id, right id) -> rank
     cdef bint complete  # every byte has a token
     cdef bint fallback  # a character without a token becomes its bytes, where all of them have one
+    # A bit for each code point below DROPPED_POINTS: a pretoken that begins with one has no ids. NULL for no such code point.
+    cdef const uint8_t* drops
+    cdef bytes dropped_bits  # the memory of it
     cdef bint fuse  # neighbouring characters that are unknown become one
     cdef readonly bytes built  # by id: 1 for a token that merging makes of its own bytes, else 0; None if that is not known
     cdef readonly tuple late  # the texts that late merges make; for a token that contains one, `built` may be wrong
@@ -102,6 +106,8 @@ cdef class Merger:
                           const uint8_t* right_bytes, uint32_t rank, uint32_t id) noexcept
     # The id of a byte before any merge; NO_ID for one of several in a character, where the alphabet is characters.
     cdef uint32_t unit(self, uint8_t byte) noexcept nogil
+    # The size of the first character of a text if it is in `drops`, else 0.
+    cdef size_t dropped(self, const uint8_t* text, size_t n) noexcept nogil
     # Append the ids of the first character of a text. Returns its size.
     cdef size_t add_character(self, const uint8_t* text, size_t n, uint32_t* ids, Py_ssize_t* count) noexcept nogil
     cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil

@@ -215,6 +215,13 @@ class Merger:
             i += _add_part(self, pretoken + i, n - i, ids, cython.address(count))
         return count
 
+    def dropped(self, text, n):
+        point: uint32_t = 0
+        length: cython.size_t = tm_utf8_read(text, n, cython.address(point))
+        if length == 0 or point >= DROPPED_POINTS:
+            return 0
+        return length if self.drops[point >> 3] >> (point & 7) & 1 else 0
+
     def add_character(self, text, n, ids, count):
         point: uint32_t = 0
         length: cython.size_t = tm_utf8_read(text, n, cython.address(point))
@@ -269,6 +276,8 @@ class Merger:
     def merge(self, pretoken, n, out, work):
         if n >= LONGEST:
             return TOO_LONG
+        if self.drops != cython.NULL and self.dropped(pretoken, n) > 0:
+            return 0
         count: cython.Py_ssize_t = self.first_merges(pretoken, n, out)
         if count > 1:
             count = self.merge_parts(out, count, work)
