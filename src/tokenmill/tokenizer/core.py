@@ -82,6 +82,11 @@ class Core:
         return Decoder([token and before + others.get(id, token) for id, token in enumerate(self.tokens)])
 
     @lazy
+    def decodes_plainly(self) -> bool:
+        """Whether the bytes of tokens, one after the other, are the text of any ids."""
+        return not (self.vocabulary.normalization.strip_decoded or self.vocabulary.byte_tokens)
+
+    @lazy
     def splitter(self) -> Splitter:
         """Cuts text into pretokens."""
         return self.splitter_with(())
@@ -91,7 +96,7 @@ class Core:
         vocabulary = self.vocabulary
         return Splitter(*vocabulary.split_patterns, special_tokens=special_tokens, joins=vocabulary.joined_bytes())
 
-    @property
+    @lazy
     def scanner(self) -> Scanner | None:
         """The splitter's kernel. None for a pattern that only the regex module can run: texts are cut into sections first."""
         return self.splitter.scanner
@@ -189,7 +194,10 @@ class Core:
 
     def decode(self, ids: Any, errors: str) -> str:
         """The text of `ids`."""
-        ids = self.listed(ids)
+        if type(ids) is not list:
+            ids = self.listed(ids)
+        if self.decodes_plainly:
+            return self.text_decoder.decode(ids, errors)
         left_out, _ = self.left_out(ids)
         if not self.vocabulary.byte_tokens or errors != "replace":
             return self.text_decoder.decode(ids, errors)[left_out:]
@@ -202,9 +210,10 @@ class Core:
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`."""
-        ids = self.listed(ids)
+        if type(ids) is not list:
+            ids = self.listed(ids)
         data = self.text_decoder.decode_bytes(ids)  # raises for an id that is not there
-        return data[self.left_out(ids)[0] :]
+        return data if self.decodes_plainly else data[self.left_out(ids)[0] :]
 
     def decode_with_offsets(self, ids: list[int]) -> tuple[str, list[int]]:
         """The text of `ids`, and for each token the index of the first character that contains one of its bytes."""
@@ -314,7 +323,10 @@ class Core:
         if long and (ids := encode_divided(self, text, plan, num_threads)) is not None:
             return self.kernel.listed(ids)
         if self.scanner:
-            return self._by_kernel("encode", text, plan)
+            try:
+                return self.kernel.encode(text, plan.refused_finder, plan.sections)
+            except (ForbiddenText, UnicodeEncodeError):
+                return self._by_kernel("encode", text, plan)
         data = text if isinstance(text, bytes) else repair(text).encode()
         self.added.check(data, plan)
         from .offsets import encode_parts  # late: few patterns need it

@@ -5,11 +5,18 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
-from operator import index
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
 from .. import formats
-from ..errors import UnknownTokenError, UsageError, checks_methods, refuse_unknown, require, suggests_options
+from ..errors import (
+    UnknownTokenError,
+    UsageError,
+    checked_argument,
+    checks_methods,
+    refuse_unknown,
+    require,
+    suggests_options,
+)
 from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
@@ -161,14 +168,16 @@ class Tokenizer:
 
         return StreamEncoder(self._core, self._plan(special))
 
-    def encode_single_token(self, text_or_bytes: str | bytes) -> int:
+    def encode_single_token(self, text_or_bytes: str | bytes, **unknown: Never) -> int:
         """The id of one token, special tokens included. Raises UnknownTokenError (a KeyError) if it is not in the vocabulary.
 
         >>> tok.encode_single_token(b"low")
         310
         """
-        given = text_or_bytes
-        token = given.encode(errors="surrogatepass") if isinstance(given, str) else bytes(memoryview(given))
+        given: Any = text_or_bytes
+        if unknown or type(given) not in (str, bytes):
+            given = checked_argument("encode_single_token", unknown, str | bytes, text_or_bytes=given)
+        token = given.encode(errors="surrogatepass") if isinstance(given, str) else given
         if (id := self._core.ids_by_token.get(token)) is None:
             raise UnknownTokenError(f"{given!r} is not a token of the vocabulary; encode it to see its tokens")
         return id
@@ -270,8 +279,10 @@ class Tokenizer:
         """The bytes of each token."""
         return list(map(self._core.decoder.token, ids))
 
-    def decode_single_token_bytes(self, id: int) -> bytes:
+    def decode_single_token_bytes(self, id: int, **unknown: Never) -> bytes:
         """The bytes of one token, special tokens included. Raises UnknownTokenError (a KeyError) for an unknown id."""
+        if unknown or type(id) is not int:
+            id = int(checked_argument("decode_single_token_bytes", unknown, int, id=id))
         return self._core.decoder.token(id)
 
     def decode_batch(
@@ -341,9 +352,11 @@ class Tokenizer:
             raise UnknownTokenError(f"the vocabulary has no special token '<|endoftext|>'; it has {found}")
         return id
 
-    def is_special_token(self, id: int) -> bool:
+    def is_special_token(self, id: int, **unknown: Never) -> bool:
         """Return whether `id` is a special token."""
-        return index(id) in self._core.special_ids
+        if unknown or type(id) is not int:
+            id = int(checked_argument("is_special_token", unknown, int, id=id))
+        return id in self._core.special_ids
 
     @property
     def split_pattern(self) -> str | None:
@@ -373,20 +386,24 @@ class Tokenizer:
         """The id of each token, added tokens included."""
         return dict(self._core.ids_by_spelling)
 
-    def token_to_id(self, token: str | bytes) -> int | None:
+    def token_to_id(self, token: str | bytes, **unknown: Never) -> int | None:
         """The id of a token, given as `get_vocab` spells it or as its bytes; None if it is not in the vocabulary.
 
         >>> tok.token_to_id("Ġlow") == tok.token_to_id(b" low")
         True
         """
-        if not isinstance(token, str | bytes):
-            raise TypeError
+        if type(token) is str and not unknown:
+            return self._core.ids_by_spelling.get(token)
+        token = checked_argument("token_to_id", unknown, str | bytes, token=token)
         ids: Mapping = self._core.ids_by_token if isinstance(token, bytes) else self._core.ids_by_spelling
         return ids.get(token)
 
-    def id_to_token(self, id: int) -> str | None:
+    def id_to_token(self, id: int, **unknown: Never) -> str | None:
         """The token with this id, as `get_vocab` spells it; None if there is none."""
-        return self._core.spelt[id] if 0 <= id < self.n_vocab else None
+        if unknown or type(id) is not int:
+            id = int(checked_argument("id_to_token", unknown, int, id=id))
+        spelt = self._core.spelt
+        return spelt[id] if 0 <= id < len(spelt) else None
 
     def add_special_tokens(self, texts: Iterable[str]) -> Tokenizer:
         """A new tokenizer with more control tokens. All existing ids stay the same.
