@@ -88,10 +88,10 @@ def sequence(*steps):
 
 
 FILES = {
-    "steps after ByteLevel (Falcon)": lambda: bytes_file(*FALCON),
+    "removed after ByteLevel": lambda: bytes_file(*FALCON[:2], SPLIT | {"pattern": {"Regex": "[0-9]"}, "behavior": "Removed"}),
     "a space before each part": lambda: bytes_file({"type": "Digits", "individual_digits": True}, BYTE_LEVEL | {"add_prefix_space": True}),
     "scripts": lambda: bytes_file({"type": "UnicodeScripts"}, WHOLE),
-    "fixed length": lambda: bytes_file({"type": "FixedLength", "length": 4}, {"type": "WhitespaceSplit"}, WHOLE),
+    "removed behind another step": lambda: bytes_file({"type": "FixedLength", "length": 4}, {"type": "WhitespaceSplit"}, WHOLE),
     "merged with the next": lambda: bytes_file(SPLIT, WHOLE),
     "merged with the one before": lambda: bytes_file(SPLIT | {"behavior": "MergedWithPrevious", "invert": True}, WHOLE),
     "contiguous": lambda: bytes_file(SPLIT | {"behavior": "Contiguous"}, {"type": "CharDelimiterSplit", "delimiter": "e"}, WHOLE),
@@ -103,10 +103,15 @@ FILES = {
     "T5": lambda: text_file("Unigram", sequence({"type": "WhitespaceSplit"}, METASPACE), {"type": "NFKC"}, METASPACE),
     "one pretoken": lambda: text_file("Unigram", METASPACE | {"prepend_scheme": "first", "split": False}, None, METASPACE),
 }  # fmt: skip
-# Those whose first step drops characters: the kernels have them.
+# The kernels have those whose first step drops characters, and those with more steps after ByteLevel.
 WORDS = {"type": "Whitespace"}
 UNACCENTED = {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]}
-DROPPING = {
+OWN = {
+    "steps after ByteLevel (Falcon)": lambda: bytes_file(*FALCON),
+    "characters of bytes": lambda: bytes_file(
+        WHOLE, {"type": "Punctuation", "behavior": "MergedWithPrevious"}, SPLIT | {"pattern": {"Regex": "[a-z]+Ġ|Ã"}, "behavior": "Isolated"}
+    ),
+    "lengths of bytes behind white space that is removed": lambda: bytes_file({"type": "WhitespaceSplit"}, WHOLE, {"type": "FixedLength", "length": 4}),
     "words and signs": lambda: text_file("BPE", WORDS),
     "words and signs without accents": lambda: text_file("BPE", WORDS, UNACCENTED),
     "one unknown token for several": lambda: text_file("BPE", sequence(WORDS, {"type": "Digits", "individual_digits": True}), fuse_unk=True),
@@ -126,7 +131,7 @@ def file_of(tmp_path_factory):
 
     def build(name):
         if name not in made:
-            raw = (FILES | DROPPING)[name]()
+            raw = (FILES | OWN)[name]()
             size = len(raw["model"]["vocab"])
             flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
             more = [("<a>", {"rstrip": True}), ("Word", {"normalized": True}), ("[SEP]", {"special": True})]
@@ -181,11 +186,11 @@ def test_offsets_counts_and_batches(file_of, name):
     assert stream.feed(text[:9]) + stream.feed(text[9:]) + stream.finish() == found.ids
 
 
-@pytest.mark.parametrize("name", DROPPING)
-def test_dropped_characters(file_of, name, tmp_path):
+@pytest.mark.parametrize("name", OWN)
+def test_those_that_the_kernels_have(file_of, name, tmp_path):
     path = file_of(name)
     tok, theirs = tokenmill.load(path), tokenizers.Tokenizer.from_file(str(path))
-    assert tok.vocabulary.order == "merges" and tok.vocabulary.dropped
+    assert tok.vocabulary.order == "merges" and (tok.vocabulary.dropped or tok.vocabulary.byte_patterns)
     assert not (wrong := differences(tok, engine_of(path, content_of(path)), TEXTS)), "\n".join(wrong[:5])
     texts = [text for text in TEXTS if unicodedata.is_normalized("NFD", text)] if "accents" in name else TEXTS
     ids = [theirs.encode(text, add_special_tokens=False).ids for text in TEXTS]
@@ -207,11 +212,16 @@ def test_dropped_characters(file_of, name, tmp_path):
     assert tokenmill.load(tmp_path / "saved") == tok == pickle.loads(pickle.dumps(tok))
     assert [again.encode(text, add_special_tokens=False).ids for text in TEXTS] == ids
     assert again.decode(ids[0]) == theirs.decode(ids[0])
-    with pytest.raises(ConversionError, match="drops white space"):
-        tok.save(tmp_path / "saved.model", format="sentencepiece")
+    for format in ("sentencepiece", "tiktoken", "gguf", "merges"):
+        with pytest.raises(ConversionError, match="drops white space|cuts pretokens"):
+            tok.save(tmp_path / "other", format=format)
+    with pytest.raises(UsageError, match="cannot be extended"):
+        tokenmill.extend(tok, tokenmill.count_iterator(TEXTS, split=patterns), tok.n_vocab + 9)
 
 
-def test_a_vocabulary_that_drops_characters_merges_by_a_list():
+def test_a_vocabulary_that_drops_or_divides_merges_by_a_list():
+    with pytest.raises(FormatError, match="byte_patterns are for order"):
+        Vocabulary([b"a"], ["\\s+"], byte_patterns=["a"])
     with pytest.raises(FormatError, match="dropped is ' '"):
         Vocabulary([b"a"], ["\\s+"], dropped=" ")
     with pytest.raises(FormatError, match="dropped is 5"):
@@ -231,7 +241,7 @@ def test_verbs_take_them(file_of, tmp_path):
 
     text = tmp_path / "text.txt"
     text.write_text("\n".join(CORPUS))
-    named = {name: tokenmill.load(file_of(name)) for name in ("BERT", "T5", "steps after ByteLevel (Falcon)", "GPT")}
+    named = {name: tokenmill.load(file_of(name)) for name in ("BERT", "T5", "removed after ByteLevel", "GPT")}
     tokens = tokenmill.compare(named, text).table("compression").column("tokens of the text")
     assert tokens == [tok.count_tokens(text.read_text()) for tok in named.values()]
     with pytest.raises(UsageError):

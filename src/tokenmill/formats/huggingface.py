@@ -326,8 +326,8 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
     byte_fallback = not byte_level and model.get("byte_fallback", bool, False)
     strip_decoded = sections.read_decoder(root["decoder"], byte_level, mark, byte_fallback, dropping, notes)
     template = _read_template(root, notes)
-    if dropping and model["ignore_merges"].value:
-        root["pre_tokenizer"].unsupported("it drops text, which tokenmill does only without ignore_merges")
+    if (dropping or splitting.byte_patterns) and model["ignore_merges"].value:
+        root["pre_tokenizer"].unsupported("its steps are such that tokenmill has without ignore_merges")
     if tables is None:
 
         def bad(n: int, what: str) -> NoReturn:
@@ -358,6 +358,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         notes=tuple(notes),
         template=template,
         dropped=splitting.dropped,
+        byte_patterns=tuple(splitting.byte_patterns),
     )
     sizes = memoryview(made.packed[1]).cast("I")
     if unknown is not None and unknown < len(sizes) and sizes[unknown] != NO_TOKEN and unknown in made.event_numbers:

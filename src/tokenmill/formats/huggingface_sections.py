@@ -18,6 +18,8 @@ Pre-tokenizers of the byte-level BPE family become split patterns:
     Metaspace                   a space is U+2581; with `split`, each begins a pretoken
     Sequence                    one inside the other
 
+Split, Digits, Punctuation and FixedLength after ByteLevel cut the characters of bytes (Vocabulary.byte_patterns).
+
 Others, such as UnicodeScripts, are left to tokenizers (library_files.py).
 """
 
@@ -29,6 +31,7 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from ..errors import ConversionError
+from ..split import Splitter
 from ..split.alphabet import NotRegular, members
 from ..split.names import is_plain_word
 from ..split.patterns import PATTERNS, PUNCTUATION
@@ -240,6 +243,7 @@ class PreTokenizer:
         self.split_patterns: list[str] = []
         self.byte_level = False
         self.add_prefix_space: bool | Literal["first"] = False
+        self.byte_patterns: list[str] = []
         self.dropped = ""
         self._is_metaspace = False
         steps = [*steps_of(node)]
@@ -247,14 +251,16 @@ class PreTokenizer:
         self.space_mark = "" if any(step["type"].value == "ByteLevel" for step in steps) else space_mark
         for step in steps:
             self._read(step)
+        if self.byte_patterns and Splitter(*self.byte_patterns).scanner is None:
+            node.unsupported("an automaton cannot run the pattern of a step after ByteLevel")
 
     def _read(self, node: Json) -> None:
         kind, earlier = node["type"].expect(str), bool(self.split_patterns)
-        if self.byte_level:
-            node.unsupported(
-                f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do"
-            )
-        if kind == "Split" and _behavior(node["behavior"], "") == "removed" and not node.get("invert", bool, False):
+        drops = kind == "Split" and _behavior(node["behavior"], "") == "removed" and not node.get("invert", bool, False)
+        patterns = self.byte_patterns if self.byte_level else self.split_patterns
+        if self.byte_level and (drops or kind not in ("Split", "Digits", "Punctuation", "FixedLength")):
+            node.unsupported(f"{kind} comes after ByteLevel, and changes the bytes instead of cutting them")
+        if drops:
             self._drop(_split_pattern(node, ""), node)
         elif kind == "CharDelimiterSplit":
             self._drop(_literal(node["delimiter"].expect(str)), node)
@@ -285,15 +291,15 @@ class PreTokenizer:
             if node.get("split", bool, True):
                 self.split_patterns.append(METASPACE_SPLIT)
         elif kind == "Split":
-            self.split_patterns += _split_patterns(node, self.space_mark)
+            patterns += _split_patterns(node, self.space_mark)
         elif kind == "Digits":
             pattern = r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+"
-            self.split_patterns.append(_of_marked(pattern, self.space_mark, node))
+            patterns.append(_of_marked(pattern, self.space_mark, node))
         elif kind == "FixedLength":
-            self.split_patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
+            patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
         elif kind == "Punctuation":
             pattern = _of_marked(PUNCTUATION, self.space_mark, node)
-            self.split_patterns.append(_of_matches(pattern, _behavior(node["behavior"], "Isolated"), node))
+            patterns.append(_of_matches(pattern, _behavior(node["behavior"], "Isolated"), node))
         else:
             node.unsupported(f"the pre-tokenizer {kind!r} is not one that tokenmill has")
         if kind in ("ByteLevel", "Metaspace") and self.add_prefix_space and earlier:
@@ -389,15 +395,16 @@ def _of_matches(pattern: str, behavior: str, node: Json) -> str:
     )
 
 
+def _isolated(pattern: str) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": to_oniguruma(pattern)}, "behavior": "Isolated", "invert": False}
+
+
 def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
     """The `pre_tokenizer` section that cuts text as `vocabulary` does; None where nothing cuts or changes text."""
     split_patterns, prefix = vocabulary.split_patterns, vocabulary.normalization.add_prefix_space
     if vocabulary.normalization.space_mark:
         return _metaspace_json(split_patterns, vocabulary.normalization)
-    steps: list[dict[str, Any]] = [
-        {"type": "Split", "pattern": {"Regex": to_oniguruma(pattern)}, "behavior": "Isolated", "invert": False}
-        for pattern in split_patterns
-    ]
+    steps: list[dict[str, Any]] = [*map(_isolated, split_patterns)]
     if vocabulary.dropped:
         steps[0]["behavior"] = "Removed"
     use_regex = split_patterns == (PATTERNS["gpt2"],)  # in full, so that other readers know it
@@ -406,6 +413,7 @@ def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
     if vocabulary.alphabet == "bytes":
         level = BYTE_LEVEL | {"add_prefix_space": prefix, "use_regex": use_regex}
         steps = [level] if use_regex else [*steps, level]
+        steps += map(_isolated, vocabulary.byte_patterns)
     if len(steps) < 2:
         return steps[0] if steps else None
     return {"type": "Sequence", "pretokenizers": steps}

@@ -119,8 +119,9 @@ def _files_of(
     vocabulary: Vocabulary, target: Path, format: str, lossy: bool = False
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files of a format by name, that of the tokenizer first, and what the format does not hold, item by item."""
-    if vocabulary.dropped and format != "huggingface":
-        raise ConversionError(f"{format} cannot represent a tokenizer that drops white space; write huggingface")
+    if (vocabulary.dropped or vocabulary.byte_patterns) and format != "huggingface":
+        what = "drops white space" if vocabulary.dropped else "cuts pretokens into parts by their bytes"
+        raise ConversionError(f"{format} cannot represent a tokenizer that {what}; write huggingface")
     if format in _ONE_FILE:
         from . import gguf, sentencepiece_model  # late: other formats need neither
 

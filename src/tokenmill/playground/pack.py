@@ -147,6 +147,8 @@ def _refused(vocabulary: Vocabulary) -> str:
         return f"the rules of this kind of vocabulary ({vocabulary.library.kind})"
     if vocabulary.dropped:
         return "the dropping of white space"
+    if vocabulary.byte_patterns:
+        return "steps after ByteLevel"
     for step in vocabulary.normalization.other_steps:
         if step not in NORMALIZERS:
             return f"the normalizer {step if isinstance(step, str) else step[0]}"  # not its table, of megabytes

@@ -123,7 +123,7 @@ class Core:
         elif cache is None:
             apart = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # what no whole pretoken is
             cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, apart) if apart else vocabulary.packed))
-        if vocabulary.alphabet == "bytes":
+        if vocabulary.alphabet == "bytes" and not vocabulary.byte_patterns:
             events = vocabulary.event_numbers if vocabulary.order != "ranks" else None
             built = partial(known_built, merger, *vocabulary.packed) if vocabulary.whole_pretokens else None
             cache.set_cutter(Cutter(*vocabulary.packed, events, True, built))
@@ -424,11 +424,13 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     characters = points if vocabulary.alphabet == "characters" else None
     is_events = vocabulary.order == "events"
     if not is_events or not (vocabulary.events[:, 1] < 0).any():
+        inner = vocabulary.byte_patterns
         extra = (
             vocabulary.order == "scores",
             bool(vocabulary.byte_tokens),
             vocabulary.fuse_unknown,
             vocabulary.dropped,
+            Splitter(*inner).scanner if inner else None,
         )
         merger = list_merger(
             vocabulary.packed, vocabulary.event_numbers, byte_ids, characters, vocabulary.unknown, *extra

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NO_TOKEN = 0xFFFFFFFF  # the size of an id without a token
 Order = Literal["ranks", "merges", "scores", "events", "library"]
-_TUPLES = ("split_patterns", "added_tokens", "byte_tokens", "decode_only", "notes")
+_TUPLES = ("split_patterns", "byte_patterns", "added_tokens", "byte_tokens", "decode_only", "notes")
 _CHOICES = {
     "order": get_args(Order),
     "alphabet": ("bytes", "characters"),
@@ -126,6 +126,8 @@ class Vocabulary:
         "gpt2", is replaced by the regular expression it stands for.
     dropped: the characters that no token stands for, such as white space behind Hugging Face's Whitespace. The split patterns put
         them into pretokens of their own. Only for order "merges" without whole_pretokens, and below U+10000.
+    byte_patterns: the patterns that then cut the bytes of a pretoken, each as its character of GPT-2's byte alphabet, such as those
+        behind Falcon's ByteLevel. Only for order "merges" on bytes without whole_pretokens.
 
     Added tokens and decoding:
 
@@ -160,6 +162,7 @@ class Vocabulary:
     config: Mapping[str, Any]
     template: Template
     dropped: str
+    byte_patterns: tuple[str, ...]
     removed: frozenset[int] = frozenset()
 
     def __init__(
@@ -184,6 +187,7 @@ class Vocabulary:
         event_counts: np.ndarray | Sequence[Sequence[int]] | Callable[[Vocabulary], Any] = (),
         template: Template = NO_TEMPLATE,
         dropped: str = "",
+        byte_patterns: Iterable[str] = (),
     ) -> None:
         self._set({name: value for name, value in locals().items() if name != "self"})
         own = self.__dict__
@@ -232,6 +236,8 @@ class Vocabulary:
         if not fits or (self.dropped and (self.order != "merges" or self.whole_pretokens)):
             what = f"dropped is {validation.show(self.dropped)}"
             raise VocabularyError(f'{what}; it is text below U+10000, for order "merges" without whole_pretokens')
+        if self.byte_patterns and (self.order, self.alphabet, self.whole_pretokens) != ("merges", "bytes", False):
+            raise VocabularyError('byte_patterns are for order "merges" on bytes without whole_pretokens')
         refine, is_number = self.refine, isinstance(self.refine, int | float) and not isinstance(self.refine, bool)
         if refine is not None and not (self.order == "events" and is_number and 0 < refine <= 1):
             what = f"refine is {refine!r} for order {self.order!r}"
@@ -376,6 +382,8 @@ class Vocabulary:
         }
         if self.dropped:
             head["dropped"] = sorted(self.dropped)
+        if self.byte_patterns:
+            head["byte_patterns"] = [canonical(pattern) for pattern in self.byte_patterns]
         if self.library is not None:
             head["library"] = hashlib.sha256(self.library.data).hexdigest()
         digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())

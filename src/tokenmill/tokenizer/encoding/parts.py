@@ -57,6 +57,8 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     """
     if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
         return None
+    if vocabulary.dropped or vocabulary.byte_patterns:
+        return None
 
     merges = vocabulary.event_numbers
     spaced = spaced_tokens(*vocabulary.packed)

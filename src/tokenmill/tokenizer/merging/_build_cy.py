@@ -16,11 +16,12 @@ from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free
+from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.tokenmill.events._replay_cy import SHORT_REPLAY, EventTable, replay_memory
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hashes
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, Entry, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import TM_NO_BLOCK, Finder, tm_pair_block
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
@@ -36,6 +37,7 @@ from cython.cimports.tokenmill.tokenizer.merging._origins_cy import Origins
 from cython.cimports.tokenmill.tokenizer.merging._prefixes_cy import find_prefixes
 
 from ...events import event_table
+from ...formats.byte_alphabet import CHARACTERS
 
 MOST_SEEDS = cython.declare(cython.Py_ssize_t, 1 << 16)  # tokens of the lowest ids, with room for others 8 MB of the cache
 PASSED = cython.declare(uint8_t, 1)  # a merge of a list that was passed over
@@ -290,14 +292,15 @@ def _left_part(origins: Origins, table: PretokenCache, tokens: Tokens, shorter: 
 
 
 def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown,
-                scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False, dropped: str = "") -> Merger:
+                scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False, dropped: str = "", scanner: Scanner | None = None) -> Merger:
     """The merger of the orders "merges" and "scores": the pairs of `events`, which holds left id, right id and new id of each merge.
     The first two spell the third.
 
     packed: the tokens, as `pack_tokens` returns them. scores: the order is "scores". fallback, fuse: see Merger.
-    dropped: the characters that no id stands for."""
+    dropped: the characters that no id stands for. scanner: finds the parts of a pretoken (DividedMerger)."""
     tokens: Tokens = Tokens(*packed)
-    merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, fallback, fuse)
+    settings = (tokens.n, byte_ids, unknown, characters, fallback, fuse)
+    merger: Merger = Merger(*settings) if scanner is None else _divided(DividedMerger(*settings), scanner)
     if dropped:
         bits: bytearray = bytearray(DROPPED_POINTS // 8)
         for character in dropped:
@@ -308,6 +311,18 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
     if characters is not None or _are_bytes(tokens, byte_ids):
         merger.expect_merges()
     _add_listed(merger, tokens, events, scores, None if scores else Origins(merger))
+    if scanner is not None:
+        merger.built = None  # the parts of a token merge on their own
+    return merger
+
+
+@cython.cfunc
+def _divided(merger: DividedMerger, scanner: Scanner) -> DividedMerger:
+    merger.scanner = scanner
+    for byte in range(256):
+        spelt: bytes = CHARACTERS[byte].encode()
+        merger.spelt[2 * byte] = spelt[0]
+        merger.spelt[2 * byte + 1] = spelt[1] if len(spelt) > 1 else 0
     return merger
 
 
@@ -428,6 +443,50 @@ def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1
 def _note(merger: Merger, tokens: Tokens, left: uint32_t, right: uint32_t, rank: uint32_t, id: uint32_t) -> cython.void:
     if 0 < min(tokens.size[left], tokens.size[right]) <= 3:
         merger.note_merge(left, tokens.starts[left], tokens.size[left], right, tokens.starts[right], tokens.size[right], rank, id)
+
+
+@cython.cclass
+class DividedMerger(Merger):
+    """Merges each part of a pretoken on its own. A scanner finds them in its characters: one of the byte alphabet for each byte."""
+
+    scanner: Scanner
+    spelt: uint8_t[512]  # the UTF-8 of each byte's character, whose second byte is 0 if there is none
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def merge(self, pretoken: cython.pointer(cython.const[uint8_t]), n: cython.size_t, out: cython.pointer(uint32_t),
+              work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+        i: cython.size_t
+        j: cython.Py_ssize_t
+        size: cython.size_t = 0
+        at: cython.size_t = 0
+        done: cython.size_t = 0  # bytes of the pretoken
+        count: cython.Py_ssize_t = 0
+        if self.drops != cython.NULL and self.dropped(pretoken, n) > 0:
+            return 0
+        ends = cython.cast(cython.pointer(cython.size_t), malloc(n * (cython.sizeof(cython.size_t) + 2)))
+        if ends == cython.NULL:
+            return NO_MEMORY
+        text = cython.cast(cython.pointer(uint8_t), ends + n)
+        for i in range(n):
+            text[size] = self.spelt[2 * pretoken[i]]
+            text[size + 1] = self.spelt[2 * pretoken[i] + 1]
+            size += 1 if text[size + 1] == 0 else 2
+        while at < size and count >= 0:
+            m: cython.Py_ssize_t = self.scanner.scan(text, at, size, ends, n)
+            for j in range(m):
+                start: cython.size_t = done
+                while at < ends[j]:
+                    at += 1 if text[at] < 0x80 else 2
+                    done += 1
+                part: cython.Py_ssize_t = Merger.merge(self, pretoken + start, done - start, out + count, work)
+                if part < 0:
+                    count = part
+                    break
+                count += part
+        free(ends)
+        return count
 
 
 @cython.cclass
