@@ -119,6 +119,8 @@ OWN = {
     "punctuation merged": lambda: text_file("BPE", sequence({"type": "WhitespaceSplit"}, {"type": "Punctuation", "behavior": "MergedWithPrevious"})),
     "white space removed, as bytes": lambda: bytes_file({"type": "WhitespaceSplit"}, BYTE_LEVEL),
     "a delimiter": lambda: text_file("BPE", {"type": "CharDelimiterSplit", "delimiter": "^"}),
+    "a delimiter that patterns use": lambda: text_file("BPE", {"type": "CharDelimiterSplit", "delimiter": "+"}),
+    "what may be several characters removed": lambda: text_file("BPE", {"type": "Split", "pattern": {"Regex": r"\++"}, "behavior": "Removed", "invert": False}),
     "a class removed": lambda: text_file("BPE", {"type": "Split", "pattern": {"Regex": "[ ,e]"}, "behavior": "Removed", "invert": False}),
     "a text removed": lambda: text_file("BPE", {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": False}),
 }  # fmt: skip

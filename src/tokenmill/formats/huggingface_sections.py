@@ -37,7 +37,7 @@ from ..split.names import is_plain_word
 from ..split.patterns import PATTERNS, PUNCTUATION
 from ..split.spelling import distinguishes, from_oniguruma, to_oniguruma
 from ..split.syntax import parse
-from ..split.tree import as_set, may_be_empty
+from ..split.tree import Repeat, as_set, may_be_empty
 from ..vocabulary import Normalization, Template, Vocabulary
 from ..vocabulary.normalization import STEPS, Step, Stripped
 from ..vocabulary.vocabulary import NO_TEMPLATE, Items, Trims
@@ -307,10 +307,10 @@ class PreTokenizer:
 
     def _drop(self, pattern: str, node: Json) -> None:
         """Drop the runs of characters that the first step matches."""
-        pattern = pattern.removesuffix("+") + "+"
-        characters = as_set(parse(pattern[:-1]))
-        if characters is None or not re.fullmatch(rf"(?:{_ONE})\+", pattern):
-            node.unsupported(f"it drops what {show(pattern[:-1])} matches, which may be several characters")
+        one = pattern[:-1] if pattern.endswith("+") and isinstance(parse(pattern), Repeat) else pattern
+        characters = as_set(parse(one))
+        if characters is None or not re.fullmatch(_ONE, one):
+            node.unsupported(f"it drops what {show(pattern)} matches, which may be several characters")
         if self.split_patterns or self.space_mark:
             node.unsupported("it drops text after another step, which tokenmill does only in the first one")
         try:
@@ -319,7 +319,7 @@ class PreTokenizer:
             node.unsupported(f"the pattern has {reason}")
         if max(self.dropped, default="") > "\uffff":
             node.unsupported("it drops characters beyond U+FFFF")
-        self.split_patterns.append(pattern)
+        self.split_patterns.append(f"{one}+")
 
 
 def _behavior(node: Json, default: str) -> str:
