@@ -57,7 +57,7 @@ demo: $(VENV)/.base
 
 test: $(VENV)/.test
 	@scripts/setup_browser_tests.sh
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 $(VENV)/.docs: $(VENV)/.compiled
 	$(EDITABLE) '.[docs]'

@@ -14,6 +14,7 @@ from stale_build import stale_kernels
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
 
+_SLOW = {"browser", "cluster", "test_readme.py", "test_typing.py"}
 # Tests check results, not times: a busy machine is not a failure.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
@@ -26,6 +27,11 @@ def pytest_configure(config):
     """Allow each test of a larger sweep an hour."""
     if int(os.environ.get("TOKENMILL_SWEEP", "1")) > 1:
         config.option.timeout = 3600
+
+
+def pytest_collection_modifyitems(items):
+    """The slowest files go first: at the end, one process would wait for the other."""
+    items.sort(key=lambda item: not _SLOW.intersection((item.path.parent.name, item.path.name)))
 
 
 def pytest_sessionstart(session):

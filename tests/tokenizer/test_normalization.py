@@ -92,10 +92,11 @@ def test_every_code_point_between_others_by_the_kernel(steps):
     tok = Tokenizer(Vocabulary(tuple(bytes([i]) for i in range(256)), ("cl100k",), normalization=Normalization(steps)))
     change, rng, seldom = normalizer_of(steps), random.Random(3), special()
     for shape in ("*", "A*", "*\u0301", "*É", "I*\u0307", "\u1100*\u11a8", "*\u3099"):
-        texts = [shape.replace("*", character) for character in (map(chr, CODES) if shape == "*" else seldom)]
+        characters = map(chr, CODES) if shape == "*" else rng.sample(seldom, 4000)
+        texts = [shape.replace("*", character) for character in characters]
         text = "\n".join(texts)
         assert tok.decode_bytes(tok.encode_to_numpy(text)) == change(text).encode(), shape
-        for _ in range(300):
+        for _ in range(200):
             text = "".join(rng.choices(texts, k=rng.randint(1, 4)))
             assert tok.decode_bytes(tok.encode(text)) == change(text).encode(), text
 
