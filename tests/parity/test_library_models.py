@@ -215,8 +215,10 @@ def test_those_that_the_kernels_have(file_of, name, tmp_path):
     assert [again.encode(text, add_special_tokens=False).ids for text in TEXTS] == ids
     assert again.decode(ids[0]) == theirs.decode(ids[0])
     for format in ("sentencepiece", "tiktoken", "gguf", "merges"):
-        with pytest.raises(ConversionError, match="drops white space|cuts pretokens"):
+        with pytest.raises(ConversionError, match=r"drops white space|cuts pretokens"):
             tok.save(tmp_path / "other", format=format)
+    with pytest.raises(ConversionError, match=r"tiktoken (cuts text|begins with bytes)"):
+        tok.to_tiktoken()
     with pytest.raises(UsageError, match="cannot be extended"):
         tokenmill.extend(tok, tokenmill.count_iterator(TEXTS, split=patterns), tok.n_vocab + 9)
 

@@ -89,6 +89,8 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
     tokens, notes = ranks_of(vocabulary, "tiktoken")
     if (count := len(vocabulary.split_patterns)) != 1:
         refuse(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}")
+    if vocabulary.dropped or vocabulary.byte_patterns:
+        refuse("tiktoken cuts text once, and drops nothing")
     if steps := vocabulary.normalization.normalizers:
         refuse(f"tiktoken does not normalize text, and this vocabulary does ({', '.join(map(str, steps))})")
     if vocabulary.normalization.add_prefix_space:

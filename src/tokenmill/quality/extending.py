@@ -73,8 +73,6 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     """
     if tok.vocabulary.has_superwords:
         raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be extended")
-    if tok.vocabulary.dropped or tok.vocabulary.byte_patterns:
-        raise UsageError("a tokenizer that drops white space, or cuts the bytes of pretokens, cannot be extended")
     if given.refine is not None and tok.vocabulary.order != "events":
         tok = in_event_order(tok, "Leave out ", OptionName("refine", ...), " to extend it with plain BPE.")
     options = {name: getattr(given, name) for name in fields_of(MergeOptions)}

@@ -190,6 +190,8 @@ def checked_options(vocabulary: Vocabulary, vocab_size: int, **options: Any) -> 
     """The options of an extension, before any text is read. UsageError for what cannot be extended, or not that way."""
     if vocabulary.alphabet != "bytes":
         raise UsageError("a vocabulary of characters cannot be extended; only one of bytes can")
+    if vocabulary.dropped or vocabulary.byte_patterns:
+        raise UsageError("a vocabulary that drops white space, or cuts the bytes of pretokens, cannot be extended")
     wanted = Options(vocab_size=vocab_size, **options)
     old, special = vocabulary.n_vocab, tuple(wanted.special_tokens)
     if wanted.n_ordinary < old:
