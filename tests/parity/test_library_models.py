@@ -13,7 +13,7 @@ from family_examples import NASTY, SWEEP, content_of, differences, engine_of, ra
 
 import tokenmill
 from tokenmill.errors import ConversionError, FormatError, MissingExtraError, UsageError
-from tokenmill.vocabulary import Vocabulary
+from tokenmill.vocabulary import Normalization, Vocabulary
 
 tokenizers = pytest.importorskip("tokenizers")
 CORPUS = [
@@ -228,6 +228,9 @@ def test_a_vocabulary_that_drops_or_divides_merges_by_a_list():
         Vocabulary([b"a"], ["\\s+"], byte_patterns=["a"])
     with pytest.raises(FormatError, match="dropped is ' '"):
         Vocabulary([b"a"], ["\\s+"], dropped=" ")
+    with pytest.raises(FormatError, match="prefix space"):
+        normalization = Normalization(add_prefix_space=True)
+        Vocabulary([b"a"], ["\\s+"], "merges", whole_pretokens=False, dropped=" ", normalization=normalization)
     with pytest.raises(FormatError, match="dropped is 5"):
         Vocabulary([b"a"], ["\\s+"], "merges", whole_pretokens=False, dropped=5)
 

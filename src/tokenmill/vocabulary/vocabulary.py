@@ -125,7 +125,7 @@ class Vocabulary:
         Usually one; none means that the text is one pretoken. Text between two matches is a pretoken too. A name, such as
         "gpt2", is replaced by the regular expression it stands for.
     dropped: the characters that no token stands for, such as white space behind Hugging Face's Whitespace. The split patterns put
-        them into pretokens of their own. Only for order "merges" without whole_pretokens, and below U+10000.
+        them into pretokens of their own. Below U+10000, for order "merges" without whole_pretokens and a prefix space.
     byte_patterns: the patterns that then cut the bytes of a pretoken, each as its character of GPT-2's byte alphabet, such as those
         behind Falcon's ByteLevel. Only for order "merges" on bytes without whole_pretokens.
 
@@ -233,9 +233,10 @@ class Vocabulary:
         except PatternError as error:
             raise VocabularyError(str(error)) from error
         fits = isinstance(self.dropped, str) and max(self.dropped, default="") <= "\uffff"
-        if not fits or (self.dropped and (self.order != "merges" or self.whole_pretokens)):
-            what = f"dropped is {validation.show(self.dropped)}"
-            raise VocabularyError(f'{what}; it is text below U+10000, for order "merges" without whole_pretokens')
+        others = self.order != "merges" or self.whole_pretokens or self.normalization.add_prefix_space
+        if not fits or (self.dropped and others):
+            what = f"dropped is {validation.show(self.dropped)}; it is text below U+10000"
+            raise VocabularyError(f'{what}, for order "merges" without whole_pretokens and without a prefix space')
         if self.byte_patterns and (self.order, self.alphabet, self.whole_pretokens) != ("merges", "bytes", False):
             raise VocabularyError('byte_patterns are for order "merges" on bytes without whole_pretokens')
         refine, is_number = self.refine, isinstance(self.refine, int | float) and not isinstance(self.refine, bool)
