@@ -14,7 +14,8 @@ from stale_build import stale_kernels
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
 
-_SLOW = {"browser", "cluster", "test_readme.py", "test_typing.py"}
+_SLOW = {"browser", "cluster", "test_readme.py", "test_typing.py"}  # folders and files
+
 # Tests check results, not times: a busy machine is not a failure.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

@@ -327,7 +327,9 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
     strip_decoded = sections.read_decoder(root["decoder"], byte_level, mark, byte_fallback, dropping, notes)
     template = _read_template(root, notes)
     if (dropping or splitting.byte_patterns) and model["ignore_merges"].value:
-        root["pre_tokenizer"].unsupported("its steps are such that tokenmill has without ignore_merges")
+        root["pre_tokenizer"].unsupported(
+            "it drops text or cuts bytes, which tokenmill does only without ignore_merges"
+        )
     if tables is None:
 
         def bad(n: int, what: str) -> NoReturn:

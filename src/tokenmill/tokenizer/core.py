@@ -83,7 +83,7 @@ class Core:
 
     @lazy
     def decodes_plainly(self) -> bool:
-        """Whether the bytes of tokens, one after the other, are the text of any ids."""
+        """Whether decoding only joins the bytes of the tokens."""
         return not (self.vocabulary.normalization.strip_decoded or self.vocabulary.byte_tokens)
 
     @lazy

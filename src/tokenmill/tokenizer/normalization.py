@@ -196,7 +196,7 @@ def class_page(steps: Sequence[Step], space: str, number: int) -> tuple[bytes, b
 
 
 def _changes_alone(steps: Sequence[Step], character: str) -> bool:
-    """Whether a character, in a text without others that may combine, becomes by CHARACTER_STEPS what it becomes alone."""
+    """Whether CHARACTER_STEPS change a character in the same way alone and in a text, if no other character there can combine with it."""
     composes = not {"NFC", "NFKC"}.isdisjoint(steps)
     for n, step in enumerate(steps):
         character = normalizer_of([step])(character)

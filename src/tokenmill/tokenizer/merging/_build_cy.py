@@ -450,7 +450,7 @@ class DividedMerger(Merger):
     """Merges each part of a pretoken on its own. A scanner finds them in its characters: one of the byte alphabet for each byte."""
 
     scanner: Scanner
-    spelt: uint8_t[512]  # the UTF-8 of each byte's character, whose second byte is 0 if there is none
+    spelt: uint8_t[512]  # the character of each byte in UTF-8: two bytes, or one byte and a zero
 
     @cython.cfunc
     @cython.nogil
