@@ -91,6 +91,7 @@ FILES = {
     "removed after ByteLevel": lambda: bytes_file(*FALCON[:2], SPLIT | {"pattern": {"Regex": "[0-9]"}, "behavior": "Removed"}),
     "a space before each part": lambda: bytes_file({"type": "Digits", "individual_digits": True}, BYTE_LEVEL | {"add_prefix_space": True}),
     "scripts": lambda: bytes_file({"type": "UnicodeScripts"}, WHOLE),
+    "removed before ByteLevel, without a decoder": lambda: bytes_file({"type": "WhitespaceSplit"}, BYTE_LEVEL) | {"decoder": None},
     "removed behind another step": lambda: bytes_file({"type": "FixedLength", "length": 4}, {"type": "WhitespaceSplit"}, WHOLE),
     "merged with the next": lambda: bytes_file(SPLIT, WHOLE),
     "merged with the one before": lambda: bytes_file(SPLIT | {"behavior": "MergedWithPrevious", "invert": True}, WHOLE),

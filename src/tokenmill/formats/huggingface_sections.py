@@ -112,7 +112,9 @@ def read_decoder(
     """
     steps = list(steps_of(node))
     kinds = [step["type"].expect(str) for step in steps]
-    if dropping and not kinds and not mark:
+    if dropping and not kinds:
+        if byte_level:
+            node.unsupported("there is no decoder, and tokenizers puts spaces between the characters of bytes")
         return "joined"
     if not mark and kinds == (["ByteLevel"] if byte_level else ["ByteFallback", "Fuse"] if byte_fallback else ["Fuse"]):
         return ""
