@@ -34,6 +34,7 @@ def test_what_is_no_token(tok):
         tok.encode_single_token("\ud800")
     with pytest.raises(TypeError, match="it must be text or bytes"):
         tok.encode_single_token(5)
+    assert tok.encode_single_token(bytearray(b"a")) == tok.encode_single_token(memoryview(b"a")) == 97
 
 
 def test_errors_are_treated_as_told(tok):

@@ -176,10 +176,9 @@ class Tokenizer:
         """
         given: Any = text_or_bytes
         if unknown or type(given) not in (str, bytes):
-            given = checked_argument(
-                "encode_single_token", unknown, str | bytes | bytearray | memoryview, text_or_bytes=given
-            )
-        token = given.encode(errors="surrogatepass") if isinstance(given, str) else bytes(given)
+            given = bytes(given) if isinstance(given, bytearray | memoryview) else given
+            given = checked_argument("encode_single_token", unknown, str | bytes, text_or_bytes=given)
+        token = given.encode(errors="surrogatepass") if isinstance(given, str) else given
         if (id := self._core.ids_by_token.get(token)) is None:
             raise UnknownTokenError(f"{given!r} is not a token of the vocabulary; encode it to see its tokens")
         return id
