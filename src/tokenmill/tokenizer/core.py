@@ -50,6 +50,11 @@ class Core:
         self.added = AddedTokens(vocabulary)
         self.plan = self.added.plan
 
+    @property
+    def encoder(self) -> Core:
+        """The core that encodes where only ids are asked for: another one where the kernels have the ids of a library."""
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.vocabulary, self.cache_bytes)
 

@@ -292,15 +292,17 @@ def _left_part(origins: Origins, table: PretokenCache, tokens: Tokens, shorter: 
 
 
 def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown,
-                scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False, dropped: str = "", scanner: Scanner | None = None) -> Merger:
+                scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False, dropped: str = "", scanner: Scanner | None = None,
+                last: tuple | None = None) -> Merger:
     """The merger of the orders "merges" and "scores": the pairs of `events`, which holds left id, right id and new id of each merge.
     The first two spell the third.
 
     packed: the tokens, as `pack_tokens` returns them. scores: the order is "scores". fallback, fuse: see Merger.
-    dropped: the characters that no id stands for. scanner: finds the parts of a pretoken (DividedMerger)."""
+    dropped: the characters that no id stands for. scanner: finds the parts of a pretoken (DividedMerger).
+    last: byte_ids and characters for the end of a pretoken (SuffixMerger)."""
     tokens: Tokens = Tokens(*packed)
     settings = (tokens.n, byte_ids, unknown, characters, fallback, fuse)
-    merger: Merger = Merger(*settings) if scanner is None else _divided(DividedMerger(*settings), scanner)
+    merger: Merger = _merger_of(settings, scanner, last)
     if dropped:
         bits: bytearray = bytearray(DROPPED_POINTS // 8)
         for character in dropped:
@@ -308,16 +310,25 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
         merger.dropped_bits = bytes(bits)
         merger.drops = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(merger.dropped_bits))
     merger.reserve_pairs(min(events.shape[0] // 3, tokens.n))
-    if characters is not None or _are_bytes(tokens, byte_ids):
+    if last is None and (characters is not None or _are_bytes(tokens, byte_ids)):
         merger.expect_merges()
-    _add_listed(merger, tokens, events, scores, None if scores else Origins(merger))
+    _add_listed(merger, tokens, events, scores, None if scores or last is not None else Origins(merger))
     if scanner is not None:
         merger.built = None  # the parts of a token merge on their own
     return merger
 
 
 @cython.cfunc
-def _divided(merger: DividedMerger, scanner: Scanner) -> DividedMerger:
+def _merger_of(settings: tuple, scanner: Scanner | None, last: tuple | None) -> Merger:
+    if last is not None:
+        byte_ids, characters = last
+        suffixed: SuffixMerger = SuffixMerger(*settings)
+        suffixed.last = Merger(settings[0], byte_ids, None, characters)
+        suffixed.complete = suffixed.complete and suffixed.last.complete
+        return suffixed
+    if scanner is None:
+        return Merger(*settings)
+    merger: DividedMerger = DividedMerger(*settings)
     merger.scanner = scanner
     for byte in range(256):
         spelt: bytes = CHARACTERS[byte].encode()
@@ -487,6 +498,26 @@ class DividedMerger(Merger):
                 count += part
         free(ends)
         return count
+
+
+@cython.cclass
+class SuffixMerger(Merger):
+    """Merges pretokens whose last byte or character has a token of its own, such as `t</w>` of CLIP: the id that `last` has for it.
+
+    No pair of bytes is certain, since the next byte may be the last."""
+
+    last: Merger
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def first_merges(self, pretoken: cython.pointer(cython.const[uint8_t]), n: cython.size_t,
+                     ids: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+        start: cython.size_t = n - 1
+        while self.characters != cython.NULL and start > 0 and pretoken[start] & 0xC0 == 0x80:
+            start -= 1
+        count: cython.Py_ssize_t = self.parts(pretoken, start, ids)
+        return count + self.last.parts(pretoken + start, n - start, ids + count)
 
 
 @cython.cclass
