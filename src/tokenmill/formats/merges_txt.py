@@ -172,6 +172,13 @@ def token_text(item: Json) -> str:
     return (item["content"] if isinstance(item.value, dict) else item).expect(str)
 
 
+def chat_template(texts: Mapping[str, str]) -> str | list[dict[str, str]]:
+    """Return the templates by name as tokenizer_config.json has them: the text alone if it is the default one, else a list."""
+    if texts.keys() == {"default"}:
+        return texts["default"]
+    return [{"name": name, "template": text} for name, text in texts.items()]
+
+
 def json_at(path: Path) -> Json:
     data = read_beside(path)
     return Json({}, str(path)) if data is None else parse_json(data, str(path))
