@@ -33,7 +33,7 @@ from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import CHARACTERS, to_token
 from .companions import added_json, added_token
-from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
+from .file_content import Json, Unsupported, decode_utf8, parse_json, read_bytes, show, starts_object
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, chat_template, json_at, roles_of, token_text
 from .pieces import BYTE_TEXTS, one_name_each, put_text, text_or_none, token_texts
@@ -92,10 +92,8 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
             put_text(vocab, token.decode(), id, "tokenizer.json")
     added = one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
-
-    unknown = None
-    if vocabulary.unknown is not None:
-        unknown = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
+    ids = vocab | {token.content: token.id for token in added}
+    unknown = None if vocabulary.unknown is None else (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
     pairs: list[Any] = [[texts[left], texts[right]] for left, right, _ in rows]
     if byte_level:  # tokens of characters may contain spaces
         pairs = list(map(" ".join, pairs))
@@ -106,9 +104,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "added_tokens": [added_json(token) for token in added],
         "normalizer": sections.normalizer_json(vocabulary.normalization.normalizers),
         "pre_tokenizer": sections.pre_tokenizer_json(vocabulary),
-        "post_processor": sections.post_processor_json(
-            vocabulary.template, {**vocab, **{t.content: t.id for t in added}}
-        ),
+        "post_processor": sections.post_processor_json(vocabulary.template, ids),
         "decoder": sections.BYTE_LEVEL if byte_level else sections.decoder_json(vocabulary),
     }
     section = {
@@ -186,8 +182,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
     if vocabulary.unknown is not None:
         config["unk_token"] = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
     config |= {**vocabulary.config, **roles_of(vocabulary)}
-    others = [text for text in vocabulary.special_tokens if text not in [config.get(role) for role in TOKEN_ROLES]]
-    if others:
+    if others := [text for text in vocabulary.special_tokens if text not in map(config.get, TOKEN_ROLES)]:
         config["additional_special_tokens"] = others
     return (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
 
@@ -205,22 +200,17 @@ def _read_config(folder: Path) -> dict[str, Any]:
         if isinstance(config[name].value, dict):  # by name, such as image_token; tokenizer.json has those of a list
             named = {role: token_text(item) for role, item in config[name].items()}
             settings["model_specific_special_tokens"] = (settings.get("model_specific_special_tokens") or {}) | named
-    if isinstance(config["chat_template"].value, list):
-        names = ("name", "template")
-        settings["chat_template"] = [
-            {name: item[name].expect(str) for name in names} for item in config["chat_template"]
-        ]
+    templates = config["chat_template"]
+    if isinstance(templates.value, list):
+        settings["chat_template"] = [{key: item[key].expect(str) for key in ("name", "template")} for item in templates]
     else:
         settings["chat_template"] = config.get("chat_template", str, None)
     if (longest := config["model_max_length"]).value is not None:
         settings["model_max_length"] = longest.value if isinstance(longest.value, float) else longest.expect(int)
     files = {"default": folder / "chat_template.jinja"}
     files |= {path.stem: path for path in sorted((folder / "additional_chat_templates").glob("*.jinja"))}
-    contents = {name: (path, data) for name, path in files.items() if (data := read_beside(path)) is not None}
-    if contents:
-        settings["chat_template"] = chat_template(
-            {n: decode_utf8(data, str(path)) for n, (path, data) in contents.items()}
-        )
+    if texts := {name: decode_utf8(read_bytes(path), str(path)) for name, path in files.items() if path.is_file()}:
+        settings["chat_template"] = chat_template(texts)
     return {name: value for name, value in settings.items() if value is not None}
 
 

@@ -294,7 +294,10 @@ class PreTokenizer:
             if node.get("split", bool, True):
                 self.split_patterns.append(METASPACE_SPLIT)
         elif kind == "Split":
-            patterns += _split_patterns(node, self.space_mark)
+            if pattern := _split_pattern(node, self.space_mark):
+                # A plain word is these letters, not the name of a pattern.
+                pattern = f"(?:{pattern})" if is_plain_word(pattern) else pattern
+                patterns.append(_with_behavior(pattern, _behavior(node["behavior"], ""), node))
         elif kind == "Digits":
             pattern = r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+"
             patterns.append(_checked_for_mark(pattern, self.space_mark, node))
@@ -329,15 +332,6 @@ def _behavior(node: Json, default: str) -> str:
     """Return the behaviour in lower case: files spell it MergedWithNext or merged_with_next."""
     text = default if node.absent else node.expect(str)
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
-
-
-def _split_patterns(node: Json, mark: str) -> list[str]:
-    """Return the pattern whose pretokens are those of a Split; an empty list if it never matches."""
-    if not (pattern := _split_pattern(node, mark)):
-        return []
-    if is_plain_word(pattern):  # the letters themselves, not the name of a pattern
-        pattern = f"(?:{pattern})"
-    return [_with_behavior(pattern, _behavior(node["behavior"], ""), node)]
 
 
 def _literal(text: str) -> str:
