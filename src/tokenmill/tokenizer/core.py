@@ -73,7 +73,7 @@ class Core:
         tokens = [*vocabulary.tokens, *[None] * (vocabulary.n_vocab - len(vocabulary.tokens))]
         for id in vocabulary.removed:
             tokens[id] = None
-        for id, content in vocabulary.bytes_apart.items():
+        for id, content in vocabulary.decoded_bytes.items():
             tokens[id] = content
         for token in vocabulary.added_tokens:
             if token.normalized and vocabulary.normalization.normalizers and token.id not in vocabulary.byte_tokens:
