@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
-from .merges_txt import not_held, tokens_and_merges
+from .merges_txt import losses, tokens_and_merges
 
 SPLIT = "ddtokens"
 _TITLE = "# ddtokens merge rules"
@@ -115,4 +115,4 @@ def ddtok_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     for left, right, _ in rows:
         start = "\\x23" + texts[left][1:] if texts[left].startswith("#") else texts[left]
         merge_lines.append(f"{start}\t{texts[right]}")
-    return "\n".join([*vocab_lines, ""]).encode(), "\n".join([*merge_lines, ""]).encode(), notes + not_held(vocabulary)
+    return "\n".join([*vocab_lines, ""]).encode(), "\n".join([*merge_lines, ""]).encode(), notes + losses(vocabulary)

@@ -145,17 +145,16 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     """
     values = _Reader(data, file).metadata()
     vocabulary = _vocabulary_of(values, data, file)
-    templates = [
-        {"name": key[len(CHAT_TEMPLATE) + 1 :] or "default", "template": Json(value, file, key).expect(str)}
+    templates = {
+        key[len(CHAT_TEMPLATE) + 1 :] or "default": Json(value, file, key).expect(str)
         for key, value in values.items()
         if key == CHAT_TEMPLATE or key.startswith(f"{CHAT_TEMPLATE}.")
-    ]
-    named = len(templates) > 1 or any(each["name"] != "default" for each in templates)
-    config = {"chat_template": templates if named else templates[0]["template"]} if templates else {}
+    }
     roles = {f"tokenizer.ggml.{name}_token_id": role for role, name in _SPECIAL.items()}
     ids = {role: Json(values[key], file, key).expect(int) for key, role in roles.items() if key in values}
     texts = {id: text for text, id in vocabulary.special_tokens.items()}
-    vocabulary = vocabulary.replace(config=config) if config else vocabulary
+    if templates:
+        vocabulary = vocabulary.replace(config={"chat_template": table.chat_template(templates)})
     return with_roles(vocabulary, {role: texts.get(id) for role, id in ids.items()})
 
 

@@ -28,7 +28,7 @@ from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import BpeTables
 from ._tiktoken_cy import read_ranks
-from .file_content import Json, fail, parse_json, place_tokens, show
+from .file_content import Json, fail, parse_json, show, tokens_by_id
 
 decode_base64 = partial(binascii.a2b_base64, strict_mode=True)
 
@@ -52,7 +52,7 @@ def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
     if (records := read_ranks(data)) is not None:
         with suppress(ValueError):  # a token or an id occurs twice
             tables = BpeTables(records, 0, len(records))
-            tables.place("", {})
+            tables.make_tokens("", {})
             return tables.finish((), (), ())[:2]
     tokens, ids, lines = [], [], []
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -72,7 +72,7 @@ def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
         lines.append(number)
     if not ids:
         fail(file, "", "contains no tokens")
-    return pack_tokens(tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}")))
+    return pack_tokens(tuple(tokens_by_id(tokens, ids, file, lambda n: f"line {lines[n]}")))
 
 
 def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[str]]:
@@ -104,9 +104,9 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 
 def covering_pattern(pattern: str) -> str:
     """`pattern` for tiktoken, which drops the text between two matches: here that text is a match of its own."""
-    from ..split.compiler import covers_all_text  # late: to read a file, nothing is compiled
+    from ..split.compiler import uncovered  # late: to read a file, nothing is compiled
 
-    if covers_all_text(pattern):
+    if uncovered(pattern) == "":
         return pattern
     from ..split.backtracking import to_regex  # late: the regex module takes longer to import than a file to read
 
@@ -181,7 +181,7 @@ def _read_list(node: Json) -> list[bytes | None]:
     items = list(node)
     tokens = [_decoded(item["token_bytes"].expect(str), item) for item in items]
     ranks = [item["rank"].expect(int) for item in items]
-    return place_tokens(tokens, ranks, node.file, lambda n: f"at {node.where}[{n}]")
+    return tokens_by_id(tokens, ranks, node.file, lambda n: f"at {node.where}[{n}]")
 
 
 def _read_lines(node: Json) -> list[bytes | None]:
@@ -195,7 +195,7 @@ def _read_lines(node: Json) -> list[bytes | None]:
             node.fail(f"expected a rank before the tokens of a line, found {show(first)}")
         tokens += [_decoded(text, node) for text in texts]
         ids += range(int(first), int(first) + len(texts))
-    return place_tokens(tokens, ids, node.file, lambda n: f"at {node.where}: token {n}")
+    return tokens_by_id(tokens, ids, node.file, lambda n: f"at {node.where}: token {n}")
 
 
 def _decoded(text: str, node: Json) -> bytes:

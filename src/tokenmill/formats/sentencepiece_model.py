@@ -146,7 +146,7 @@ def scored_vocabulary(
         what = "is not Unicode text" if first == id else f"is piece {first} already"
         fail(pieces.file, f"piece {id}", f"{show(texts[id])} {what}")
     tables.put_scored(pieces.scores)
-    unused = tables.place(MARK, bytes_of)  # a text with a space is never found
+    unused = tables.make_tokens(MARK, bytes_of)  # a text with a space is never found
     *packed, rows = tables.finish(unused, (), ())
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(Kind.UNKNOWN) if Kind.UNKNOWN in kinds else None

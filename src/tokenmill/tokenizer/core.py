@@ -58,6 +58,11 @@ class Core:
         self.added = AddedTokens(vocabulary)
         self.plan = self.added.plan
 
+    @property
+    def encoder(self) -> Core:
+        """The core that encodes to ids without spans: another one if the kernels can encode instead of a library."""
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.vocabulary, self.cache_bytes)
 
@@ -68,7 +73,7 @@ class Core:
         tokens = [*vocabulary.tokens, *[None] * (vocabulary.n_vocab - len(vocabulary.tokens))]
         for id in vocabulary.removed:
             tokens[id] = None
-        for id, content in vocabulary.bytes_apart.items():
+        for id, content in vocabulary.decoded_bytes.items():
             tokens[id] = content
         for token in vocabulary.added_tokens:
             if token.normalized and vocabulary.normalization.normalizers and token.id not in vocabulary.byte_tokens:

@@ -14,9 +14,13 @@ from typing import Any
 
 from ..errors import UsageError
 from ..vocabulary import Vocabulary
+from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
 from ..vocabulary.library_model import LibraryModel, library_call
 from .core import Core
+from .encoding._cache_cy import PretokenCache
+from .encoding._encode_cy import Encoder
+from .merging._build_cy import initial_ids, list_merger
 from .normalization import repair
 from .special import Plan
 from .streams import StreamDecoder
@@ -24,6 +28,31 @@ from .streams import StreamDecoder
 _CONTEXT = 32  # ids: more than a decoder looks back
 
 Spans = list[tuple[int, int]]  # of each id, its first character and the one after its last
+
+
+class SuffixedCore(Core):
+    """Encodes with BPE whose words end in a suffix."""
+
+    def __init__(self, vocabulary: Vocabulary, suffix: bytes, cache_bytes: int):
+        super().__init__(vocabulary, cache_bytes)
+        self.suffix = suffix
+
+    @lazy
+    def kernel(self) -> Encoder:
+        vocabulary, size = self.vocabulary, len(self.suffix)
+        stems = tuple(token[:-size] if token and token.endswith(self.suffix) else None for token in vocabulary.tokens)
+        first, last = initial_ids(vocabulary.packed), initial_ids(pack_tokens(stems))
+        if vocabulary.alphabet == "bytes":
+            first, last = (first[0], None), (last[0], None)
+        merger = list_merger(
+            vocabulary.packed,
+            vocabulary.event_numbers,
+            *first,
+            vocabulary.unknown,
+            dropped=vocabulary.dropped,
+            last=last,
+        )
+        return Encoder(merger, PretokenCache(merger), self.scanner, vocabulary.n_vocab, self.cache_bytes)
 
 
 class LibraryCore(Core):
@@ -41,6 +70,13 @@ class LibraryCore(Core):
         unknown = getattr(self.model.tokenizer.model, "unk_token", None) if added else None
         self._control_ids = {self.added.by_content[content].id for content in self._library_special - {unknown}}
         self._pattern = lru_cache(8)(_pattern_of)
+        suffixed = self.model.suffixed
+        self._by_kernels = None if suffixed is None else SuffixedCore(*suffixed, cache_bytes)
+        self.plan = (self._by_kernels or self).plan
+
+    @property
+    def encoder(self) -> Core:
+        return self._by_kernels or self
 
     def _ordinary_spellings(self) -> list[str | None]:
         """Each token by id as its file spells it: "##ing", "\u2581the"."""
@@ -57,6 +93,8 @@ class LibraryCore(Core):
     # Encoding
 
     def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
+        if self._by_kernels is not None:
+            return self._by_kernels.encode(text, plan, num_threads)
         return self._with_spans(repair(text), plan, None)
 
     def encode_section(self, text: str | bytes) -> list[int]:

@@ -292,14 +292,15 @@ def _compatible_left(origins: Origins, table: PretokenCache, tokens: Tokens, pre
 
 def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown, scores: cython.bint = False,
                 fallback: cython.bint = False, fuse: cython.bint = False, dropped: str = "",
-                scanner: Scanner | None = None) -> Merger:
+                scanner: Scanner | None = None, last: tuple | None = None) -> Merger:
     """The merger of the orders "merges" and "scores". events: left id, right id and new id of each merge.
 
     packed: the tokens, as `pack_tokens` returns them. scores: the order is "scores". fallback, fuse: see Merger.
-    dropped: the characters that are dropped. scanner: splits pretokens again (DividedMerger)."""
+    dropped: the characters that are dropped. scanner: splits pretokens again (DividedMerger).
+    last: byte_ids and characters for the end of a pretoken (SuffixMerger)."""
     tokens: Tokens = Tokens(*packed)
     settings = (tokens.n, byte_ids, unknown, characters, fallback, fuse)
-    merger: Merger = Merger(*settings) if scanner is None else _with_scanner(DividedMerger(*settings), scanner)
+    merger: Merger = _new_merger(settings, scanner, last)
     if dropped:
         bits: bytearray = bytearray(DROPPED_POINTS // 8)
         for character in dropped:
@@ -307,16 +308,25 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
         merger.dropped_bits = bytes(bits)
         merger.drops = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(merger.dropped_bits))
     merger.reserve_pairs(min(events.shape[0] // 3, tokens.n))
-    if characters is not None or _are_bytes(tokens, byte_ids):
+    if last is None and (characters is not None or _are_bytes(tokens, byte_ids)):
         merger.expect_merges()
-    _add_listed(merger, tokens, events, scores, None if scores else Origins(merger))
+    _add_listed(merger, tokens, events, scores, None if scores or last is not None else Origins(merger))
     if scanner is not None:
         merger.built = None  # a token may be split
     return merger
 
 
 @cython.cfunc
-def _with_scanner(merger: DividedMerger, scanner: Scanner) -> DividedMerger:
+def _new_merger(settings: tuple, scanner: Scanner | None, last: tuple | None) -> Merger:
+    if last is not None:
+        byte_ids, characters = last
+        suffixed: SuffixMerger = SuffixMerger(*settings)
+        suffixed.last = Merger(settings[0], byte_ids, None, characters)
+        suffixed.complete = suffixed.complete and suffixed.last.complete
+        return suffixed
+    if scanner is None:
+        return Merger(*settings)
+    merger: DividedMerger = DividedMerger(*settings)
     merger.scanner = scanner
     for byte in range(256):
         spelt: bytes = CHARACTERS[byte].encode()
@@ -487,6 +497,26 @@ class DividedMerger(Merger):
                 count += added
         free(ends)
         return count
+
+
+@cython.cclass
+class SuffixMerger(Merger):
+    """Merges pretokens whose last byte or character has a token of its own, such as `t</w>` of CLIP: the id that `last` has for it.
+
+    No pair of bytes is certain, since the next byte may be the last."""
+
+    last: Merger
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def first_merges(self, pretoken: cython.pointer(cython.const[uint8_t]), n: cython.size_t,
+                     ids: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+        start: cython.size_t = n - 1
+        while self.characters != cython.NULL and start > 0 and pretoken[start] & 0xC0 == 0x80:
+            start -= 1
+        count: cython.Py_ssize_t = self.units(pretoken, start, ids)
+        return count + self.last.units(pretoken + start, n - start, ids + count)
 
 
 @cython.cclass
