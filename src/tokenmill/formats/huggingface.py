@@ -267,7 +267,39 @@ def _read_root(root: Json, data: bytes, tables: BpeTables | None = None) -> Voca
             return _read_fast(root, tables)
         except Unsupported as error:
             reason = error
-    return read_by_library(root, data, reason)
+    vocabulary = read_by_library(root, data, reason)
+    if root["model"]["end_of_word_suffix"].value and vocabulary.library is not None:
+        with contextlib.suppress(FormatError, VocabularyError):
+            unknown = vocabulary.library.tokenizer.token_to_id(root["model"].get("unk_token", str, ""))
+            vocabulary.library.suffixed = _read_suffixed(root, tables, unknown)
+    return vocabulary
+
+
+def _read_suffixed(root: Json, tables: BpeTables | None, unknown: int | None) -> tuple[Vocabulary, bytes]:
+    """Return LibraryModel.suffixed. Unsupported where the kernels would give other ids."""
+    model = root["model"]
+    suffix = model["end_of_word_suffix"].expect(str)
+    byte_level = any(step["type"].value == "ByteLevel" for step in sections.steps_of(root["pre_tokenizer"]))
+    decoder = sections.BYTE_LEVEL if byte_level else {"type": "Fuse"}
+    plain = root.expect(dict) | {"model": model.expect(dict) | {"end_of_word_suffix": None}, "decoder": decoder}
+    vocabulary = _read_fast(Json(plain, root.file), tables)
+    complete = byte_level and {*vocabulary.tokens}.issuperset(bytes([byte]) + suffix.encode() for byte in range(256))
+    if (
+        vocabulary.byte_patterns
+        or vocabulary.byte_tokens
+        or vocabulary.fuse_unknown
+        or unknown in vocabulary.event_numbers
+    ):
+        model["end_of_word_suffix"].unsupported(
+            "later steps cut words, or an unknown character is not a token of its own"
+        )
+    if unknown is None and not complete:
+        model["unk_token"].unsupported("characters that have no token are dropped")
+    normalization = vocabulary.normalization
+    if sections.drops_white_space(vocabulary):  # then it makes no difference how much of it there is
+        steps = tuple(step for step in normalization.normalizers if step != ("ReplaceRegex", sections.WHITE_SPACE, " "))
+        normalization = normalization._replace(normalizers=steps)
+    return vocabulary.replace(normalization=normalization, unknown=unknown), suffix.encode()
 
 
 def read_by_library(root: Json, data: bytes, reason: Unsupported | None = None) -> Vocabulary:

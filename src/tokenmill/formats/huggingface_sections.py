@@ -7,7 +7,8 @@ Pre-tokenizers of the byte-level BPE family become split patterns:
 
     ByteLevel                   the gpt2 pattern if use_regex, and the byte alphabet
     Split, isolated             its regular expression or string
-    Split, removed and invert   the same, if its matches cover all text
+    Split, removed and invert   the same, if its matches cover all text; or, in the first step, all but some characters that no match
+                                contains (Vocabulary.dropped)
     Split, contiguous           matches that touch are one pretoken: only if every match is one character
     Digits                      \\p{N}, or \\p{N}+ unless individual_digits
     Punctuation                 ASCII punctuation and \\p{P}; isolated or contiguous
@@ -297,7 +298,10 @@ class PreTokenizer:
             if pattern := _split_pattern(node, self.space_mark):
                 # A plain word is these letters, not the name of a pattern.
                 pattern = f"(?:{pattern})" if is_plain_word(pattern) else pattern
-                patterns.append(_with_behavior(pattern, _behavior(node["behavior"], ""), node))
+                behavior, is_later = _behavior(node["behavior"], ""), self.byte_level or bool(patterns)
+                patterns.append(_with_behavior(pattern, behavior, node))
+                if behavior == "removed":  # and invert
+                    self._drop_characters(_uncovered(pattern) or "", node, is_later)
         elif kind == "Digits":
             pattern = r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+"
             patterns.append(_checked_for_mark(pattern, self.space_mark, node))
@@ -317,15 +321,24 @@ class PreTokenizer:
         characters = as_set(parse(single))
         if characters is None or not re.fullmatch(_ONE, single):
             node.unsupported(f"it drops what {show(pattern)} matches, which may be several characters")
-        if self.split_patterns or self.space_mark:
-            node.unsupported("it drops text after another step, which tokenmill does only in the first one")
         try:
-            self.dropped = "".join(map(chr, members(characters)))
+            self._drop_characters("".join(map(chr, members(characters))), node, bool(self.split_patterns))
         except NotRegular as reason:
             node.unsupported(f"the pattern has {reason}")
-        if max(self.dropped, default="") > "\uffff":
-            node.unsupported("it drops characters beyond U+FFFF")
         self.split_patterns.append(f"{single}+")
+
+    def _drop_characters(self, characters: str, node: Json, is_later: bool) -> None:
+        if characters and (is_later or self.space_mark):
+            node.unsupported("it drops text after another step, which tokenmill does only in the first one")
+        if max(characters, default="") > "\uffff":
+            node.unsupported("it drops characters beyond U+FFFF")
+        self.dropped = characters or self.dropped
+
+
+def drops_white_space(vocabulary: Vocabulary) -> bool:
+    """Whether no token stands for any white space."""
+    white_space = as_set(parse(WHITE_SPACE[:-1]))
+    return white_space is not None and {*map(chr, members(white_space))} <= {*vocabulary.dropped}
 
 
 def _behavior(node: Json, default: str) -> str:
@@ -373,11 +386,8 @@ def _with_behavior(pattern: str, behavior: str, node: Json) -> str:
     invert = node.get("invert", bool, False)
     if behavior == "isolated":
         return pattern
-    if behavior == "removed" and invert:
-        from ..split.compiler import covers_all_text  # late: few files need the compiler
-
-        if covers_all_text(pattern):
-            return pattern
+    if behavior == "removed" and invert and _uncovered(pattern) is not None:
+        return pattern
     if (pattern == PUNCTUATION or re.fullmatch(_ONE, pattern)) and not invert:  # touching matches are `pattern+`
         if behavior == "contiguous":
             return f"{pattern}+"
@@ -388,8 +398,14 @@ def _with_behavior(pattern: str, behavior: str, node: Json) -> str:
     inverted = " and invert" if invert else ""
     node["behavior"].unsupported(
         f"the behaviour {behavior!r}{inverted} by {show(pattern)} is not one that tokenmill has: it reads isolated, "
-        "removed with invert where the pattern covers all text, and the others where a match is one character"
+        "removed with invert where the matches leave only characters that none contains, and the others where a match is one character"
     )
+
+
+def _uncovered(pattern: str) -> str | None:
+    from ..split.compiler import uncovered  # late: few files need the compiler
+
+    return uncovered(pattern)
 
 
 def _isolated(pattern: str) -> dict[str, Any]:
@@ -403,7 +419,8 @@ def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
         return _metaspace_json(split_patterns, vocabulary.normalization)
     steps: list[dict[str, Any]] = [*map(_isolated, split_patterns)]
     if vocabulary.dropped:
-        steps[0]["behavior"] = "Removed"
+        inverted = {*(_uncovered(split_patterns[0]) or "")} == {*vocabulary.dropped}
+        steps[0] |= {"behavior": "Removed", "invert": inverted}
     use_regex = split_patterns == (PATTERNS["gpt2"],)  # in full, so that other readers know it
     if prefix and (prefix == "first" or (steps and not use_regex) or vocabulary.alphabet != "bytes"):
         raise ConversionError("tokenizer.json can put a space before a text only with the gpt2 pattern or with none")

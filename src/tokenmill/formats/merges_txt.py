@@ -30,7 +30,7 @@ _VERSION = "#version: 0.2"
 # The merges of CLIP and of GPT-1's kind, where "</w>" ends a word: bpe_simple_vocab_16e6.txt, alone or with a vocab.json.
 _END = "</w>"
 _START_OF_TEXT, _END_OF_TEXT = "<|startoftext|>", "<|endoftext|>"
-_N_MERGES = 49152 - 2 * 256 - 2  # CLIP ignores the rest of a longer file
+_N_MERGES = 49152 - 256 - 2  # CLIP ignores the rest of a longer file
 _SPLIT = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 # Classes of transformers that split by the gpt2 pattern; "Fast" may follow.

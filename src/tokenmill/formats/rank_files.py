@@ -104,9 +104,9 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 
 def covering_pattern(pattern: str) -> str:
     """Return `pattern` for tiktoken, which drops text between matches: that text becomes a match."""
-    from ..split.compiler import covers_all_text  # late: to read a file, nothing is compiled
+    from ..split.compiler import uncovered  # late: to read a file, nothing is compiled
 
-    if covers_all_text(pattern):
+    if uncovered(pattern) == "":
         return pattern
     from ..split.backtracking import to_regex  # late: the regex module takes longer to import than a file to read
 

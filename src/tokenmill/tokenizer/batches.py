@@ -69,7 +69,7 @@ def decode_batch(decode: Callable[[Item], Result], batch: Iterable[Item], num_th
 
 def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
     """A list of ids for each text."""
-    given, threads = _texts(texts), threads_for(num_threads)
+    core, given, threads = core.encoder, _texts(texts), threads_for(num_threads)
     with gc_paused():
         if core.scanner is None:
             return map_batch(_one_of(given, core, plan), given, threads)
@@ -80,6 +80,7 @@ def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int |
     """The ids of all texts in one array, and n + 1 offsets into it."""
     import numpy as np
 
+    core = core.encoder
     if core.scanner is None:
         lists = encode_batch(core, texts, plan, num_threads)
         ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)

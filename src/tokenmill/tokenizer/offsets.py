@@ -57,7 +57,7 @@ def encode_with_offsets(core: Core, text: str, plan: Plan, normalized: bool = Fa
     shape = (len(spans) // 2, 2)
     of_bytes = np.ndarray(shape, np.int64, spans)
     of_characters = of_bytes if text.isascii() else np.ndarray(shape, np.int64, character_spans(spans, data))
-    listed = memoryview(ids).cast("I").tolist() if core.kernel is None else core.kernel.listed(ids)
+    listed = memoryview(ids).cast("I").tolist() if core.kernel is None else core.kernel.id_list(ids)
     return Offsets(listed, of_bytes, of_characters, text)
 
 

@@ -107,7 +107,7 @@ class AddedTokens:
         raw = _finder_of({token.content: token for token in tokens if not token.normalized})
         changes, mark = self.normalization, self.normalization.space_mark
         steps, prefix = changes.other_steps, PREFIXES[changes.add_prefix_space]
-        normal = {self.found_as(token.content): token for token in tokens if token.normalized}
+        normal = {self.normalized_content(token): token for token in tokens if token.normalized}
         marks = bool(mark) and ("Replace", " ", mark) in changes.normalizers
         spaces: tuple[Step, ...] = (("Replace", mark, " "),) if mark else ()
         if changes.prepends:
@@ -138,9 +138,9 @@ class AddedTokens:
         first = normalizers[0] == ("Prepend", MARK) and mark == MARK
         return BARE_START if first and only_characters(steps) and keeps_mark(steps) else 0
 
-    def found_as(self, content: str) -> str:
-        """The text that a normalized token is found as."""
-        text, mark = self.normalize(content), self.normalization.space_mark
+    def normalized_content(self, token: AddedToken) -> str:
+        """The content of a token with `normalized`, as it is in text after normalization."""
+        text, mark = self.normalize(token.content), self.normalization.space_mark
         return text.replace(mark, " ") if mark else text
 
     def check(self, text: str | bytes, plan: Plan) -> None:

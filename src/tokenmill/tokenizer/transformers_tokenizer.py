@@ -151,7 +151,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     @lazy
     def spaces(self) -> np.ndarray:
         """The number of spaces that each token begins and ends with."""
-        texts = [text or "" for text in self.core.spelt]
+        texts = [text or "" for text in self.core.spellings]
         space = "Ġ \t\n\r" if self.vocabulary.alphabet == "bytes" else " \t\n\r"
         counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
         return np.array(counts, np.int64).reshape(-1, 2)
@@ -220,7 +220,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return self.unk_token_id if id is None and token != self._special_tokens_map["unk_token"] else id
 
     def _convert_id_to_token(self, index: int) -> str | None:
-        return self.core.spelt[index] if 0 <= index < self.vocabulary.n_vocab else None
+        return self.core.spellings[index] if 0 <= index < self.vocabulary.n_vocab else None
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         if isinstance(ids, int):
@@ -337,7 +337,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     def _listed(self, ids: np.ndarray) -> list[int]:
         """A list of ids, by the kernel if there is one: it keeps the objects of Python."""
         kernel = self.core.kernel
-        return ids.tolist() if kernel is None else kernel.listed(ids.astype(np.uint32).view(np.uint8))
+        return ids.tolist() if kernel is None else kernel.id_list(ids.astype(np.uint32).view(np.uint8))
 
     def _trimmed(self, rows: Rows, pad_id: int) -> np.ndarray:
         """The spans of all rows, without the spaces at their ends if the template says so."""

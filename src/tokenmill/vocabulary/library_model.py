@@ -7,11 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import require
 from .lazy import lazy
 from .validation import VocabularyError
+
+if TYPE_CHECKING:
+    from .vocabulary import Vocabulary
 
 Result = TypeVar("Result")
 _RUST_TYPES = r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
@@ -22,10 +25,12 @@ class LibraryModel:
 
     data: a tokenizer.json, which tokenizers reads, or a SentencePiece model, which sentencepiece reads.
     kind: "WordPiece", "Unigram", "WordLevel", "BPE", ...: the display name of the algorithm.
+    suffixed: for BPE whose words end in a suffix, such as CLIP's, what the kernels need for the same ids: a vocabulary whose merges know
+        nothing of the suffix, and the suffix.
     """
 
-    def __init__(self, data: bytes, kind: str):
-        self.data, self.kind = data, kind
+    def __init__(self, data: bytes, kind: str, suffixed: tuple[Vocabulary, bytes] | None = None):
+        self.data, self.kind, self.suffixed = data, kind, suffixed
 
     @property
     def library(self) -> str:
@@ -89,7 +94,7 @@ class LibraryModel:
         return tokenizer
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LibraryModel, (self.data, self.kind)
+        return LibraryModel, (self.data, self.kind, self.suffixed)
 
 
 def _without_control_tokens(data: bytes) -> bytes:

@@ -210,7 +210,7 @@ class Encoder(Stages):
             self._check(state, code)
         return 0
 
-    def listed(self, ids: cython.const[uint8_t][::1]) -> list:
+    def id_list(self, ids: cython.const[uint8_t][::1]) -> list:
         """The ids in the memory of `encode_parts` as a list."""
         return self.list_of(cython.cast(cython.pointer(uint32_t), cython.address(ids[0])), ids.shape[0] // 4) if len(ids) else []
 

@@ -49,23 +49,23 @@ class IdMerger(Merger):
     def set_merges(self, merges: cython.const[int32_t][:, ::1], width: cython.size_t):
         """To be called once: the rows (left id, right id, new id) by rank."""
         n: uint32_t = merges.shape[0]
-        made = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
+        new_ids = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
         self.width = width
         try:
             for rank in range(n):
-                made[rank] = merges[rank, 2]
+                new_ids[rank] = merges[rank, 2]
                 if not self.add_pair(merges[rank, 0], merges[rank, 1], rank):
                     raise MemoryError
-            free(self.number_ranks(made, n))
+            free(self.number_ranks(new_ids, n))
         finally:
-            free(made)
+            free(new_ids)
 
     def merge(self, pretoken, n, out, work):
         count: cython.size_t = n // self.width
         for i in range(count):
             out[i] = 0
             memcpy(out + i, pretoken + i * self.width, self.width)
-        return self.merge_parts(out, count, work)
+        return self.merge_ids(out, count, work)
 
 
 @cython.final

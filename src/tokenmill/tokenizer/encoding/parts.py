@@ -7,7 +7,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from ...vocabulary._packed_cy import pack_tokens, spaced_tokens
-from ..merging._build_cy import list_merger, packed_cache, starts
+from ..merging._build_cy import initial_ids, list_merger, packed_cache
 from ._superwords_cy import IdMerger, SuperwordCache, border_filter
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def words_cache(tokens: Sequence[bytes | None], merges: np.ndarray) -> tuple[Pre
 
     tokens = tuple(tokens)
     packed = pack_tokens(tokens)
-    merger = list_merger(packed, merges.reshape(-1), starts(packed)[0], None, None)
+    merger = list_merger(packed, merges.reshape(-1), initial_ids(packed)[0], None, None)
     sizes = np.array([len(token or b"") for token in tokens])
     text = np.frombuffer(packed[0], np.uint8).astype(np.uint16)
     pairs = np.delete(text[:-1] << 8 | text[1:], np.cumsum(sizes[sizes > 0])[:-1] - 1)  # none across two tokens
@@ -40,7 +40,7 @@ def words_cache(tokens: Sequence[bytes | None], merges: np.ndarray) -> tuple[Pre
 def pretoken_cache(tokens: Sequence[bytes | None]) -> PretokenCache:
     """Looks pretokens up among tokens. Any other is encoded to its bytes, all 256 of which are tokens."""
     packed = pack_tokens(tuple(tokens))
-    cache = packed_cache(list_merger(packed, array("i"), starts(packed)[0], None, None), *packed)
+    cache = packed_cache(list_merger(packed, array("i"), initial_ids(packed)[0], None, None), *packed)
     cache.begin()
     return cache
 
