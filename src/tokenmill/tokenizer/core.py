@@ -134,8 +134,8 @@ class Core:
             excluded = {id for id, token in enumerate(tokens) if token and token.decode(errors="ignore")[:1] in dropped}
             cache = learning_cache(merger, *(pack_tokens(tokens, excluded) if excluded else vocabulary.packed))
         elif cache is None:
-            excluded = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # no pretoken is one of these
-            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, excluded) if excluded else vocabulary.packed))
+            never = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # no pretoken is one of these
+            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, never) if never else vocabulary.packed))
         if vocabulary.alphabet == "bytes" and not vocabulary.byte_patterns:
             events = vocabulary.event_numbers if vocabulary.order != "ranks" else None
             built = partial(known_built, merger, *vocabulary.packed) if vocabulary.whole_pretokens else None

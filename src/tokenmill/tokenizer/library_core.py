@@ -205,8 +205,8 @@ class LibraryStreamDecoder(StreamDecoder):
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """Add one id or several. Return the text that is complete now, which may be empty."""
-        ids = (ids,) if isinstance(ids, Integral) else self._core.checked_ids(ids)
-        new = [int(id) for id in ids if id not in self._skipped_ids]
+        several = (ids,) if isinstance(ids, Integral) else self._core.checked_ids(ids)
+        new = [int(id) for id in several if id not in self._skipped_ids]
         self._ids += new
         if self._core.byte_ids.issuperset(new):
             return ""
