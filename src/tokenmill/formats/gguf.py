@@ -314,9 +314,9 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     values += [_value(f"tokenizer.ggml.{name}_token_id", _UINT32, id) for name, id in ids.items()]
     values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]
     templates = vocabulary.config.get("chat_template") or []
-    for each in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
-        name = "" if each["name"] == "default" else f".{each['name']}"
-        values.append(_value(CHAT_TEMPLATE + name, _STRING, each["template"]))
+    for item in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
+        name = "" if item["name"] == "default" else f".{each['name']}"
+        values.append(_value(CHAT_TEMPLATE + name, _STRING, item["template"]))
     values.insert(0, _value("general.architecture", _STRING, "llama"))
     data = MAGIC + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(values)
     return data + bytes(-len(data) % 32), notes
@@ -428,15 +428,13 @@ def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], 
     }, notes
 
 
-def _value(key: str, kind: int, value: object) -> bytes:
-    if isinstance(value, list):
-        head = struct.pack("<IIQ", _ARRAY, kind, len(value))
-        items = (
-            b"".join(map(_text, value)) if kind == _STRING else struct.pack(f"<{len(value)}{_NUMBERS[kind]}", *value)
-        )
-        return _text(key) + head + items
-    body = _text(str(value)) if kind == _STRING else struct.pack(f"<{_NUMBERS[kind]}", value)
-    return _text(key) + struct.pack("<I", kind) + body
+def _value(key: str, kind: int, value: Any) -> bytes:
+    """Return the bytes of a key and its value, or of a list of values of this kind."""
+    values = value if isinstance(value, list) else [value]
+    head = struct.pack("<I", kind) if values is not value else struct.pack("<IIQ", _ARRAY, kind, len(values))
+    if kind == _STRING:
+        return _text(key) + head + b"".join(map(_text, values))
+    return _text(key) + head + struct.pack(f"<{len(values)}{_NUMBERS[kind]}", *values)
 
 
 def _text(text: str) -> bytes:
