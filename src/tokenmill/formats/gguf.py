@@ -174,9 +174,8 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     check_scores(scores, file)
     merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
-        pieces = Pieces(
-            tokens.read(data), scores, [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds], file
-        )
+        kinds = [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds]
+        pieces = Pieces(tokens.read(data), scores, kinds, file)
         # llama.cpp recognizes Phi-3 by its name. It matches all added tokens in the original text.
         rstrip = re.search("phi-?3", name) is not None
         plain = ("<unk>", "<s>", "<|endoftext|>")
@@ -205,8 +204,8 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
         and (text := tables.text_of(id))
     ]
     mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
-    vocabulary = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
-    return vocabulary(
+    create = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
+    return create(
         split_patterns=patterns,
         whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
         normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
