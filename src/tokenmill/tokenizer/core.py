@@ -25,7 +25,7 @@ from .decoding._decode_cy import Decoder
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
-from .encoding.parts import pretoken_superword_cache, superword_cache
+from .encoding.superword_caches import pretoken_superword_cache, superword_cache
 from .merging._build_cy import (
     event_merger,
     initial_ids,
@@ -60,7 +60,7 @@ class Core:
 
     @property
     def encoder(self) -> Core:
-        """The core that encodes where only ids are asked for: another one where the kernels have the ids of a library."""
+        """The core that encodes to ids without spans: another one if the kernels can encode instead of a library."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -134,8 +134,8 @@ class Core:
             excluded = {id for id, token in enumerate(tokens) if token and token.decode(errors="ignore")[:1] in dropped}
             cache = learning_cache(merger, *(pack_tokens(tokens, excluded) if excluded else vocabulary.packed))
         elif cache is None:
-            excluded = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # no pretoken is one of these
-            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, excluded) if excluded else vocabulary.packed))
+            never = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # no pretoken is one of these
+            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, never) if never else vocabulary.packed))
         if vocabulary.alphabet == "bytes" and not vocabulary.byte_patterns:
             events = vocabulary.event_numbers if vocabulary.order != "ranks" else None
             built = partial(known_built, merger, *vocabulary.packed) if vocabulary.whole_pretokens else None
@@ -146,9 +146,9 @@ class Core:
     def cutter(self) -> Cutter | None:
         """Cuts a pretoken of characters that is a text or a line, where no token spans; None if that could change ids."""
         vocabulary, patterns = self.vocabulary, self.vocabulary.split_patterns
-        if vocabulary.alphabet == "bytes" or patterns not in ((), (LINES,)) or vocabulary.whole_pretokens:
+        if vocabulary.alphabet == "bytes" or vocabulary.order == "events" or vocabulary.whole_pretokens:
             return None
-        if vocabulary.order == "events":
+        if patterns not in ((), (LINES,)):
             return None
         fused = vocabulary.fuse_unknown and None in initial_ids(vocabulary.packed)[0]
         known = initial_ids(vocabulary.packed, {*vocabulary.byte_tokens})[1] if fused else None
@@ -347,9 +347,9 @@ class Core:
                 return self._by_kernel("encode", text, plan)
         data = text if isinstance(text, bytes) else repair(text).encode()
         self.added.check(data, plan)
-        from .offsets import encode_parts  # late: few patterns need it
+        from .offsets import encode_sections  # late: few patterns need it
 
-        return self.kernel.id_list(encode_parts(self, data, plan)[0])
+        return self.kernel.id_list(encode_sections(self, data, plan)[0])
 
     def with_affixes(self, ids: list[int]) -> list[int]:
         """The ids of a text between those that the template puts around it."""

@@ -20,7 +20,7 @@ from ..vocabulary.library_model import LibraryModel, library_call
 from .core import Core
 from .encoding._cache_cy import PretokenCache
 from .encoding._encode_cy import Encoder
-from .merging._build_cy import list_merger, starts
+from .merging._build_cy import initial_ids, list_merger
 from .normalization import repair
 from .special import Plan
 from .streams import StreamDecoder
@@ -41,7 +41,7 @@ class SuffixedCore(Core):
     def kernel(self) -> Encoder:
         vocabulary, size = self.vocabulary, len(self.suffix)
         stems = tuple(token[:-size] if token and token.endswith(self.suffix) else None for token in vocabulary.tokens)
-        first, last = starts(vocabulary.packed), starts(pack_tokens(stems))
+        first, last = initial_ids(vocabulary.packed), initial_ids(pack_tokens(stems))
         if vocabulary.alphabet == "bytes":
             first, last = (first[0], None), (last[0], None)
         merger = list_merger(
@@ -205,8 +205,8 @@ class LibraryStreamDecoder(StreamDecoder):
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """Add one id or several. Return the text that is complete now, which may be empty."""
-        ids = (ids,) if isinstance(ids, Integral) else self._core.checked_ids(ids)
-        new = [int(id) for id in ids if id not in self._skipped_ids]
+        several = (ids,) if isinstance(ids, Integral) else self._core.checked_ids(ids)
+        new = [int(id) for id in several if id not in self._skipped_ids]
         self._ids += new
         if self._core.byte_ids.issuperset(new):
             return ""

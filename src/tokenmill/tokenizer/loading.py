@@ -1,4 +1,4 @@
-"""Load a tokenizer: from a file, by the name of a published encoding, or of a model."""
+"""Load a tokenizer from a file, or by the name of a published encoding or of a model."""
 
 from __future__ import annotations
 
