@@ -314,7 +314,7 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]
     templates = vocabulary.config.get("chat_template") or []
     for item in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
-        name = "" if item["name"] == "default" else f".{each['name']}"
+        name = "" if item["name"] == "default" else f".{item['name']}"
         values.append(_value(CHAT_TEMPLATE + name, _STRING, item["template"]))
     values.insert(0, _value("general.architecture", _STRING, "llama"))
     data = MAGIC + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(values)
