@@ -145,11 +145,11 @@ def scored_vocabulary(
         fail(pieces.file, f"piece {id}", f"{show(texts[id])} {what}")
     tables.put_scored(pieces.scores)
     unmerged = tables.make_tokens(MARK, bytes_of)  # texts with a space, which are never matched
-    *packed, rows = tables.finish(unmerged, (), ())
+    tokens, sizes, rows = tables.finish(unmerged, (), ())
     byte_ids = {byte: id for id, byte in bytes_of.items()}
     unknown = kinds.index(Kind.UNKNOWN) if Kind.UNKNOWN in kinds else None
     return packed_vocabulary(
-        (packed[0], packed[1]),
+        (tokens, sizes),
         rows,
         split_patterns=(),
         order="scores",
