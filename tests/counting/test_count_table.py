@@ -16,8 +16,8 @@ from tokenmill.counting.rows import (
     concatenate,
     hashes_of,
     merge_all,
+    merge_partitions,
     merge_rows,
-    merged,
     sort_rows,
     table_sources,
 )
@@ -92,7 +92,7 @@ def test_a_merge_is_the_sum_whatever_the_parts_and_sources(seed):
     of_tables = table_sources(tables)
     sources = [rng.choice(pair) for pair in zip(of_tables, arrays, strict=True)]
     bits = rng.randrange(6)
-    assert items_of(concatenate(list(merged(sources, bits, range(1 << bits))))) == canonical(expected)
+    assert items_of(concatenate(list(merge_partitions(sources, bits, range(1 << bits))))) == canonical(expected)
 
 
 def many_hashes(pretokens):

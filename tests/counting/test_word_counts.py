@@ -200,7 +200,7 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
         written = []
         for step in (5002, 1, 7, 299, 1000):
 
-            def part_of(sources, file, bits, pause, step=step):
+            def rows_of(sources, file, bits, pause, step=step):
                 (rows,) = np.nonzero([h >> (64 - bits) == file for h in hashes.tolist()])
                 first, last = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
                 for i in range(first, last, step):
@@ -208,7 +208,7 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
 
             folder = tmp_path / f"{total_bytes}-{step}"
             folder.mkdir()
-            monkeypatch.setattr(storage, "merged_part", part_of)
+            monkeypatch.setattr(storage, "merge_partition", rows_of)
             with ThreadPoolExecutor(1) as pool:
                 totals = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), [], pool)
             assert (totals.distinct, totals.pretokens) == (len(counts), int(numbers.sum()))

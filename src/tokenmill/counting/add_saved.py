@@ -17,7 +17,7 @@ from .store import About, SavedCounts, is_own, write_counts
 from .weights import Weighing, Weight, scaled
 from .word_counts import sum_of
 
-SAVED = 16 << 20  # bytes of memory for the row group of a folder that is merged
+SAVED = 16 << 20  # bytes of memory for a row group of a folder
 
 
 @suggests_options
@@ -33,11 +33,9 @@ def add_up(
 ) -> CountSummary:
     """Add up word counts: folders and .ddfreq files. With one input, this converts it to another format.
 
-    One thread does it: it is one merge of sorted files.
-
     output: a folder, or a file whose name ends with .ddfreq.
-    min_count: leave out pretokens that were seen fewer times in all, as weighted.
-    weights: how much each input counts, as in `CountOptions`.
+    min_count: leave out pretokens with a lower weighted sum.
+    weights: of the inputs, as in `CountOptions`.
     overwrite: replace an existing output. Without it that is an OutputError.
     Raises UsageError if the inputs were split by different patterns, FormatError if one is damaged.
     """
@@ -69,7 +67,7 @@ def add_up(
                     sources = []
                 sources.append(saved)
                 abouts.append(saved.about)
-            else:  # in any order; a pretoken may come twice
+            else:  # in any order, maybe with equal pretokens
                 total_bytes = 0
                 for rows in saved.row_groups() if saved else (times(rows, factor) for rows in read_ddfreq(path)):
                     total_bytes += text_bytes(rows)
@@ -82,19 +80,20 @@ def add_up(
         sources += spill.runs
         least = scaled(min_count, about.scale)
         if output.suffix == SUFFIX:
-            written = write_ddfreq(output, merge_all(sources), least)
+            totals = write_ddfreq(output, merge_all(sources), least)
         else:
             with atomic_folder(output, is_own, overwrite=overwrite) as folder:
-                written = write_counts(folder, about, sources, progress=progress, min_count=least)
-    return summary_of(about, written)
+                totals = write_counts(folder, about, sources, progress=progress, min_count=least)
+    return summary_of(about, totals)
 
 
 def _sum(abouts: list[About], weighing: Weighing, paths: Sequence[Path]) -> About:
+    """The metadata of the weighted sum of `paths`."""
     whole = sum_of(abouts)
     bytes_of = [0] * len(weighing.factors)
     for path, about in zip(paths, abouts, strict=True):
         bytes_of[weighing.group(path)] += about.total_bytes
-    mixture = weighing.parts(bytes_of)
+    mixture = weighing.mixture(bytes_of)
     if mixture and whole.mixture:
         raise UsageError("word counts of weighted sources cannot be weighted again. Count with all weights at once")
     return whole._replace(mixture=mixture or whole.mixture)

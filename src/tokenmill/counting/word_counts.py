@@ -15,8 +15,8 @@ from ..errors import UsageError, checks_methods, plural, require
 from ..jobs.outputs import atomic_folder, refuse_folder
 from . import store
 from .ddfreq import is_counts_file, read_ddfreq
-from .rows import chosen_rows, duplicate_in, filter_rows, merge_rows, sort_rows, text_bytes
-from .weights import OTHERS, Part, scale_of, scaled
+from .rows import duplicate_in, filter_rows, merge_rows, select_rows, sort_rows, text_bytes
+from .weights import OTHERS, WeightedSource, scale_of, scaled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,13 +33,13 @@ class WordCounts:
     offsets: uint64 array of n + 1: pretoken i is arena[offsets[i]:offsets[i + 1]].
     counts: uint64 array of n.
     split_patterns: the regular expressions that split the text; () where unknown.
-    documents, total_bytes: how much text was counted; 0 where unknown.
+    documents, total_bytes: of the counted text; 0 where unknown.
     mixture: if sources had weights, the name, the weight and the bytes of each. Then each count is the weighted one times
         `scale`, the common denominator of the weights.
     Raises UsageError for arrays that do not fit together.
 
-    Counting returns the pretokens in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It is
-    the same however the work was divided.
+    Counting returns the pretokens in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It does
+    not depend on the division of the work.
 
     >>> counts = WordCounts.from_mapping({"low": 5, " lower": 2})
     >>> sorted(counts.items())
@@ -52,7 +52,7 @@ class WordCounts:
     split_patterns: tuple[str, ...] = ()
     documents: int = 0
     total_bytes: int = 0
-    mixture: tuple[Part, ...] = ()
+    mixture: tuple[WeightedSource, ...] = ()
 
     def __post_init__(self) -> None:
         import numpy as np
@@ -60,10 +60,10 @@ class WordCounts:
         for name, kind in (("arena", np.uint8), ("offsets", np.uint64), ("counts", np.uint64)):
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
-                found = type(array).__name__
+                actual = type(array).__name__
                 if isinstance(array, np.ndarray):
-                    found = f"{array.dtype} of {array.ndim} dimensions"
-                raise UsageError(f"{name} must be a one-dimensional array of {np.dtype(kind).name}, not {found}")
+                    actual = f"{array.dtype} of {array.ndim} dimensions"
+                raise UsageError(f"{name} must be a one-dimensional array of {np.dtype(kind).name}, not {actual}")
             array = np.ascontiguousarray(array).view()
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -109,7 +109,7 @@ class WordCounts:
     def cut_out(self, texts: Iterable[bytes], *, least: int = 0) -> WordCounts:
         """The counts with `texts` cut out of all pretokens that contain them, so that no merge can spell one of them.
 
-        least: before something is cut, leave out pretokens with a lower count.
+        least: if a text is cut out, first leave out all pretokens with a lower count.
 
         >>> sorted(WordCounts.from_mapping({b"low<end>er": 2, b"low": 1}).cut_out([b"<end>"]).items())
         [(b'er', 2), (b'low', 3)]
@@ -117,25 +117,25 @@ class WordCounts:
         import numpy as np
 
         longest_first = sorted(texts, key=len, reverse=True)
-        cut = re.compile(b"|".join(map(re.escape, longest_first)))
-        data = self.arena.tobytes() if longest_first else b""
-        having: list[int] = []
-        at = 0
-        while longest_first and (found := cut.search(data, at)):
-            i = int(np.searchsorted(self.offsets, found.start(), side="right")) - 1
-            at = int(self.offsets[i + 1])
-            if cut.search(data, found.start(), at):  # within the pretoken
-                having.append(i)
-        if not having:
+        if not longest_first:
             return self
-        parts: dict[bytes, int] = {}
+        pattern = re.compile(b"|".join(map(re.escape, longest_first)))
+        data, position = self.arena.tobytes(), 0
+        matching: list[int] = []
+        while match := pattern.search(data, position):
+            row = int(np.searchsorted(self.offsets, match.start(), side="right")) - 1
+            position = int(self.offsets[row + 1])
+            if pattern.search(data, match.start(), position):  # the first match may span two pretokens
+                matching.append(row)
+        if not matching:
+            return self
+        pieces: Counter[bytes] = Counter()
         keep = self.counts >= least
-        for i in filter(keep.__getitem__, having):
-            for part in filter(None, cut.split(data[int(self.offsets[i]) : int(self.offsets[i + 1])])):
-                parts[part] = parts.get(part, 0) + int(self.counts[i])
-        keep[having] = False
-        more = WordCounts.from_mapping(parts)
-        arena, offsets, counts = merge_rows([chosen_rows(self._rows, keep), more._rows])
+        for row in filter(keep.__getitem__, matching):
+            for piece in filter(None, pattern.split(data[int(self.offsets[row]) : int(self.offsets[row + 1])])):
+                pieces[piece] += int(self.counts[row])
+        keep[matching] = False
+        arena, offsets, counts = merge_rows([select_rows(self._rows, keep), WordCounts.from_mapping(pieces)._rows])
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     @classmethod
@@ -167,15 +167,15 @@ class WordCounts:
     @property
     def scale(self) -> int:
         """The factor that makes weighted counts integers; 1 without weights."""
-        return scale_of(part.weight for part in self.mixture)
+        return scale_of(source.weight for source in self.mixture)
 
     @property
     def counted_bytes(self) -> int:
-        """The bytes of all counted pretokens; fewer than the text has, where rare ones were left out. Exact below 2**64."""
+        """The bytes of all counted pretokens: fewer than those of the text, if rare ones were left out. Exact below 2**64."""
         return text_bytes(self._rows)
 
     def items(self) -> Iterator[tuple[bytes, int]]:
-        """Each pretoken with its count, in the order they are stored."""
+        """Yield each pretoken with its count, in stored order."""
         data, offsets = self.arena.tobytes(), self.offsets.tolist()
         for i, count in enumerate(self.counts.tolist()):
             yield data[offsets[i] : offsets[i + 1]], count
@@ -190,11 +190,11 @@ class WordCounts:
         least = np.partition(self.counts, len(self) - n)[len(self) - n]
         rows = np.flatnonzero(self.counts >= least)
         offsets = self.offsets
-        found = [(self.arena[offsets[i] : offsets[i + 1]].tobytes(), int(self.counts[i])) for i in rows]
-        return sorted(found, key=lambda item: (-item[1], item[0]))[:n]
+        pairs = [(self.arena[offsets[i] : offsets[i + 1]].tobytes(), int(self.counts[i])) for i in rows]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:n]
 
     def prune(self, min_count: int) -> WordCounts:
-        """The same counts without the pretokens that were seen fewer than `min_count` times, as weighted."""
+        """The same counts without the pretokens whose weighted count is below `min_count`."""
         arena, offsets, counts = filter_rows(self._rows, scaled(min_count, self.scale))
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
@@ -215,8 +215,8 @@ class WordCounts:
 
         Damage raises a FormatError that names the file. A .ddfreq file does not contain the split pattern.
 
-        min_count: leave out pretokens seen fewer times. Those of a folder are left out while it is read, and so are never
-            all in memory.
+        min_count: leave out pretokens with a lower count. A folder is filtered while it is read, so that the rare ones are
+            never all in memory.
         """
         if not os.path.isfile(path):
             rows, about = store.load_rows(path, min_count)
@@ -232,7 +232,7 @@ class WordCounts:
 
 
 def sum_of(many: Sequence[WordCounts | store.About]) -> store.About:
-    """The metadata of the sum. UsageError for counts of different patterns, or with different common denominators."""
+    """The metadata of the sum. UsageError for counts with different patterns, or different common denominators of weights."""
     patterns = shared_patterns(each.split_patterns for each in many)
     if len(scales := {each.scale for each in many}) > 1:
         raise UsageError(
@@ -242,13 +242,14 @@ def sum_of(many: Sequence[WordCounts | store.About]) -> store.About:
     documents, total_bytes = sum(each.documents for each in many), sum(each.total_bytes for each in many)
     sizes: Counter[tuple[str, str]] = Counter()
     for each in many if any(each.mixture for each in many) else ():
-        for source, weight, size in each.mixture or [Part(OTHERS, "1", each.total_bytes)]:
+        for source, weight, size in each.mixture or [WeightedSource(OTHERS, "1", each.total_bytes)]:
             sizes[source, weight] += size
-    return store.About(patterns, documents, total_bytes, tuple(Part(*of, size) for of, size in sizes.items()))
+    mixture = tuple(WeightedSource(source, weight, size) for (source, weight), size in sizes.items())
+    return store.About(patterns, documents, total_bytes, mixture)
 
 
 def shared_patterns(many: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """The split patterns of counts to add up, () where unknown. UsageError for counts that different patterns split."""
+    """The split patterns of counts to add up, () if unknown. UsageError for different patterns."""
     known = sorted({each for each in many if each})
     if len(known) > 1:
         shown = "\n  ".join(" then ".join(each) for each in known)
