@@ -26,7 +26,7 @@ WORDS = r" [^ ]*|[^ ]+"
 def tiny(monkeypatch):
     """Limits below the least, many threads all the same, small blocks, and tables of 1024 slots where the limit is 1."""
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
-    monkeypatch.setattr(threads, "PER_THREAD", 0)
+    monkeypatch.setattr(threads, "PER_THREAD", 1)
     monkeypatch.setattr(reading, "BLOCK", 2000)
 
 

@@ -143,7 +143,9 @@ def test_no_more_inputs_are_merged_at_once_than_memory_holds(tmp_path, monkeypat
         counts.save(name)
     WordCounts.merge(parts).save(tmp_path / "expected")
     merged, merge = [], store.merge_partitions
-    monkeypatch.setattr(store, "merge_partitions", lambda sources, *how: merged.append(len(sources)) or merge(sources, *how))
+    monkeypatch.setattr(
+        store, "merge_partitions", lambda sources, *how: merged.append(len(sources)) or merge(sources, *how)
+    )
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
     for limit, expected in ((4 * sum_saved.SAVED, 3), (9 * sum_saved.SAVED, 9), (1, 5)):
         add_up(names, tmp_path / "sum", memory_limit=limit, overwrite=True)

@@ -4,7 +4,7 @@ A merge gathers the rows of a partition of the hash range from tables and arrays
 counts of equal pretokens. Hashes are evenly distributed, so sorting takes linear time: each row goes to a bucket by its hash,
 and a bucket has one or two rows. Nothing is looked up, and sources are only read, so partitions can be merged in parallel.
 
-    begin(), then add_table() and add_rows(), then finish(), which returns the sizes, then write()
+    begin(), then add_table() and add_rows(), then finish()
 """
 
 import cython
@@ -15,6 +15,8 @@ from cython.cimports.tokenmill.counting._table_cy import LONG, CountTable, Entry
 from cython.cimports.tokenmill.kernels._arrays import grow
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of
+
+from ..errors import UsageError
 
 EMPTY = cython.declare(uint64_t, 0xFE)  # the tag of the empty pretoken, which only mappings have
 STEP = cython.declare(cython.size_t, 512)  # slots between two checks of the room for rows
@@ -51,7 +53,6 @@ class RowMerge:
     sorted_room: cython.size_t
     bounds_room: cython.size_t
     used: cython.size_t
-    nbytes: cython.size_t
     owners: list  # of the memory that rows point into
 
     def __cinit__(self):
@@ -64,7 +65,7 @@ class RowMerge:
 
     def begin(self):
         """Remove all rows."""
-        self.used = self.nbytes = 0
+        self.used = 0
         self.owners.clear()
 
     def add_table(self, table: CountTable, first: cython.size_t, last: cython.size_t, low: uint64_t, high: uint64_t):
@@ -128,9 +129,12 @@ class RowMerge:
         if not valid:
             raise ValueError("the offsets do not ascend within the arena")
 
-    def finish(self):
-        """Merge the added rows. Return the number of rows, and that of the bytes of their pretokens."""
-        n: cython.size_t = 0
+    def finish(self) -> tuple:
+        """Merge the added rows. Return their arena, offsets and counts. UsageError if a sum needs more than 64 bits."""
+        import numpy as np
+
+        n: cython.Py_ssize_t = 0
+        nbytes: cython.size_t = 0
         last: cython.pointer(Row) = cython.NULL
         overflow: cython.bint = False
         with cython.nogil:
@@ -143,28 +147,21 @@ class RowMerge:
                     continue
                 last = self.sorted + n
                 last[0] = row[0]
-                self.nbytes += row.length
+                nbytes += row.length
                 n += 1
-        self.used = n
         if overflow:
-            raise OverflowError("a count does not fit into 64 bits")
-        return self.used, self.nbytes
-
-    def write(self, arena: uint8_t[::1], offsets: uint64_t[::1], counts: uint64_t[::1]):
-        """Write the merged rows: pretoken i ends at arena[offsets[i]]. The arrays must have the sizes from `finish`."""
-        position: cython.size_t = 0
-        if (cython.cast(cython.size_t, arena.shape[0]) < self.nbytes
-                or cython.cast(cython.size_t, offsets.shape[0]) < self.used
-                or cython.cast(cython.size_t, counts.shape[0]) < self.used):
-            raise ValueError("the arrays are too short for the rows")
+            raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1")
+        arena: uint8_t[::1] = np.empty(nbytes, np.uint8)
+        offsets: uint64_t[::1] = np.zeros(n + 1, np.uint64)
+        counts: uint64_t[::1] = np.empty(n, np.uint64)
         with cython.nogil:
-            for i in range(self.used):
+            for i in range(n):
                 row = self.sorted + i
                 if row.length:
-                    memcpy(cython.address(arena[position]), row.pretoken, row.length)
-                position += row.length
-                offsets[i] = position
+                    memcpy(cython.address(arena[offsets[i]]), row.pretoken, row.length)
+                offsets[i + 1] = offsets[i] + row.length
                 counts[i] = row.count
+        return np.asarray(arena), np.asarray(offsets), np.asarray(counts)
 
     @cython.cfunc
     @cython.nogil
@@ -220,8 +217,11 @@ class RowMerge:
         return 0
 
 
-def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1], out: uint64_t[::1]):
-    """Write the canonical hash of each pretoken arena[offsets[i]:offsets[i + 1]], by which word counts are ordered, to `out`."""
+def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1]):
+    """The canonical hash of each pretoken arena[offsets[i]:offsets[i + 1]], by which word counts are ordered; uint64."""
+    import numpy as np
+
+    out: uint64_t[::1] = np.empty(offsets.shape[0] - 1, np.uint64)
     empty: tm_key
     empty.lo = 0
     empty.hi = EMPTY << 56
@@ -232,3 +232,4 @@ def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::
                 key = tm_key_of(cython.address(arena[0]) + offsets[i], offsets[i + 1] - offsets[i],
                                 cython.address(arena[0]) + arena.shape[0], TM_CANONICAL)
             out[i] = tm_hash(key, TM_CANONICAL)
+    return np.asarray(out)

@@ -113,24 +113,14 @@ def text_bytes(rows: Rows) -> int:
     return int((lengths * rows[2]).sum(dtype=lengths.dtype))
 
 
-def hashes_of(rows: Rows) -> np.ndarray:
-    """The canonical hash of each pretoken, uint64."""
-    import numpy as np
-
-    arena, offsets, counts = rows
-    out = np.empty(len(counts), np.uint64)
-    hashes(arena, offsets, out)
-    return out
-
-
 def is_canonical(rows: Rows) -> bool:
     """Return whether rows are in canonical order, without equal pretokens."""
     import numpy as np
 
-    hashes = hashes_of(rows)
-    if (hashes[1:] < hashes[:-1]).any():
+    order = hashes(*rows[:2])
+    if (order[1:] < order[:-1]).any():
         return False
-    return all(_pretoken(rows, i) < _pretoken(rows, i + 1) for i in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist())
+    return all(_pretoken(rows, i) < _pretoken(rows, i + 1) for i in np.flatnonzero(order[1:] == order[:-1]).tolist())
 
 
 def slice_rows(rows: Rows, first: int, last: int) -> Rows:
@@ -141,7 +131,7 @@ def slice_rows(rows: Rows, first: int, last: int) -> Rows:
 
 def sort_key(rows: Rows, i: int) -> tuple[int, bytes]:
     """The key of row i in canonical order: its hash and its pretoken."""
-    return int(hashes_of(slice_rows(rows, i, i + 1))[0]), _pretoken(rows, i)
+    return int(hashes(*slice_rows(rows, i, i + 1)[:2])[0]), _pretoken(rows, i)
 
 
 def _pretoken(rows: Rows, i: int) -> bytes:
@@ -167,7 +157,7 @@ def table_sources(tables: Sequence[CountTable], pause: Pause = lambda: None) -> 
             pause()
             merge = RowMerge()
             merge.add_table(table, first, min(first + ROWS, table.slots), 0, 2**64 - 1)
-            sources.append(ArrayRows(_rows_of(merge)))
+            sources.append(ArrayRows(merge.finish()))
     return sources
 
 
@@ -198,7 +188,7 @@ class ArrayRows:
 
     def __init__(self, rows: Rows):
         self._rows = rows
-        self._hashes = hashes_of(rows)
+        self._hashes = hashes(*rows[:2])
         self.rows = len(rows[2])
         self.nbytes = int(rows[1][-1]) - int(rows[1][0])
 
@@ -232,7 +222,7 @@ def merge_partitions(
                 if batch.reaches((partition + 1) << (64 - bits)):
                     break
                 batches[i] = next(iterator, None)
-        yield _rows_of(merge)
+        yield merge.finish()
 
 
 def merge_partition(
@@ -270,19 +260,6 @@ def sort_rows(rows: Rows) -> list[ArrayRows]:
     sources = []
     for first in range(0, len(rows[2]), ROWS):
         unsorted, merge = slice_rows(rows, first, min(first + ROWS, len(rows[2]))), RowMerge()
-        merge.add_rows(*unsorted, hashes_of(unsorted))
-        sources.append(ArrayRows(_rows_of(merge)))
+        merge.add_rows(*unsorted, hashes(*unsorted[:2]))
+        sources.append(ArrayRows(merge.finish()))
     return sources
-
-
-def _rows_of(merge: RowMerge) -> Rows:
-    """Finish a merge, and write it to new arrays."""
-    import numpy as np
-
-    try:
-        n, size = merge.finish()
-    except OverflowError:
-        raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1") from None
-    arena, offsets, counts = np.empty(size, np.uint8), np.zeros(n + 1, np.uint64), np.empty(n, np.uint64)
-    merge.write(arena, offsets[1:], counts)
-    return arena, offsets, counts

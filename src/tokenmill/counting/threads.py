@@ -227,4 +227,4 @@ def useful_threads(num_threads: int | None, size: int | None, memory: int) -> in
     n = threads_for(num_threads)
     if size is not None:
         n = min(n, 1 + size // WORK)
-    return max(1, min(n, memory // PER_THREAD)) if PER_THREAD else n
+    return max(1, min(n, memory // PER_THREAD))
