@@ -32,7 +32,7 @@ from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, qsort
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.kernels._arrays import grow
-from cython.cimports.tokenmill.kernels._platform import tm_multiply, tm_prefetch
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
@@ -49,24 +49,9 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     put_position,
 )
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, new_postings, token_at
-from cython.cimports.tokenmill.training._step_cy import AHEAD, BETWEEN_LOOKS, Step, add_position
+from cython.cimports.tokenmill.training._picky_cy import Link, reaches
+from cython.cimports.tokenmill.training._step_cy import AHEAD, BETWEEN_LOOKS, Step
 from cython.cimports.tokenmill.training._tokens_cy import Tokens
-
-# A link of a chain: postings in one array, and the next link; 0 is the end.
-Link = cython.struct(positions=cython.p_char, size=cython.size_t, next=uint32_t)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _reaches(a: uint64_t, b: uint64_t, p: uint64_t, q: uint64_t) -> cython.bint:
-    """Return whether a / b >= p / q, exactly."""
-    left_high: uint64_t
-    right_high: uint64_t
-    left_low: uint64_t = tm_multiply(a, q, cython.address(left_high))
-    right_low: uint64_t = tm_multiply(p, b, cython.address(right_high))
-    return left_high > right_high or (left_high == right_high and left_low >= right_low)
 
 
 @cython.final
@@ -78,19 +63,6 @@ class PickyLoop(Step):
     expected_pairs: the number of more pairs to make room for at once.
     spare_bytes: memory for dead postings, in addition to that for each node.
     """
-
-    numerator: uint64_t
-    denominator: uint64_t
-    unseen: cython.bint  # the current step merges into a new token
-    # the chains of all pairs, without the newest postings of each, and the births of all tokens: their links in one table
-    chain: cython.pointer(uint32_t)  # by pair: the first link of its chain
-    chains_room: cython.size_t
-    link: cython.pointer(Link)
-    n_links: uint32_t
-    links_room: cython.size_t
-    free_link: uint32_t
-    gathered: cython.p_char
-    most_bytes: cython.size_t
 
     def __cinit__(
         self,
@@ -120,10 +92,7 @@ class PickyLoop(Step):
         free(self.chain)
         free(self.link)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def step(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.Py_ssize_t:
+    def step(self, pairs, tokens, merged):
         """Merge a pair, and remove its tokens if their IoS reaches T. Return the number of positions visited."""
         known: uint32_t = tokens.n_tokens
         x1: uint32_t = pairs.pair[merged].left
@@ -155,14 +124,11 @@ class PickyLoop(Step):
             times *= 2
         for turn in range(2 if self.denominator else 0):
             x = x2 if turn else x1
-            if x >= tokens.n_alphabet and not (turn and x1 == x2) and _reaches(times, f[turn], self.numerator, self.denominator):
+            if x >= tokens.n_alphabet and not (turn and x1 == x2) and reaches(times, f[turn], self.numerator, self.denominator):
                 seen += self._remove(pairs, tokens, x, times, f[turn])
         return seen
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0, check=False)
-    def successor(self, left: uint32_t, right: uint32_t) -> uint32_t:
+    def successor(self, left, right):
         """Return the node of `left` before `right`: the id of the pair, or FREE | left if the token is too long.
 
         A merge calls this once for each pair with x3. If x3 is new, so is the pair, and it is added to `ids` after the merge.
@@ -175,20 +141,7 @@ class PickyLoop(Step):
         self._retire(self.pairs, pair)
         return pair
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _put(self, position: cython.size_t, value: uint32_t, count: uint64_t) -> cython.void:
-        """Set the node at `position` to `value`. If that is a pair, it gains `count` occurrences."""
-        self.corpus.node[position] = value
-        if value < FREE:
-            self.n_fresh = add_position(self, self.pairs.pair, self.n_fresh, self.corpus.wide, value, position, count)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _keep_births(self, pairs: Pairs, tokens: Tokens, id: uint32_t) -> cython.int:
+    def _keep_births(self, pairs, tokens, id):
         """Add the live positions to the births of `id`, and free the rest of their memory."""
         if id < tokens.n_alphabet:
             self.live = 0
@@ -197,20 +150,14 @@ class PickyLoop(Step):
 
     # ---- postings
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _reserve_chains(self, pairs: Pairs) -> cython.int:
+    def _reserve_chains(self, pairs):
         """Make room for the chains of as many pairs as there is room for."""
         room: cython.size_t = self.chains_room
         grow(cython.address(self.chain), cython.address(self.chains_room), pairs.room, 4)
         memset(self.chain + room, 0, (self.chains_room - room) * 4)
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _retire(self, pairs: Pairs, pair: uint32_t) -> cython.int:
+    def _retire(self, pairs, pair):
         """Move the newest postings of a pair into its chain."""
         if pairs.postings[pair] != cython.NULL:
             self._add_link(self.chain + pair, pairs.postings[pair], pairs.pair[pair].size)
@@ -218,10 +165,7 @@ class PickyLoop(Step):
             pairs.pair[pair].size = 0
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _add_link(self, head: cython.pointer(uint32_t), positions: cython.p_char, size: cython.size_t) -> cython.int:
+    def _add_link(self, head, positions, size):
         """Add positions to the chain that begins with the link `head`, unless there are none."""
         link: uint32_t = self.free_link
         if size == 0:
@@ -238,10 +182,7 @@ class PickyLoop(Step):
         head[0] = link
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _rewrite_postings(self, pairs: Pairs, tokens: Tokens) -> cython.int:
+    def _rewrite_postings(self, pairs, tokens):
         """Rebuild all postings and births from the nodes by a counting sort, without dead ones, and fill the queue again."""
         node: cython.pointer(uint32_t) = self.corpus.node
         pair: cython.pointer(Pair) = pairs.pair
@@ -285,12 +226,7 @@ class PickyLoop(Step):
                     births[value].size += 1
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _gather(
-        self, pairs: Pairs, head: cython.pointer(uint32_t), key: uint32_t, of_token: cython.bint
-    ) -> cython.Py_ssize_t:
+    def _gather(self, pairs, head, key, of_token):
         """Move the chain of the pair or token `key` to `gathered`, in ascending order. Return the number of positions.
 
         If the chain has several links, only positions where `key` is now are kept.
@@ -337,10 +273,7 @@ class PickyLoop(Step):
 
     # ---- a removal
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _remove(self, pairs: Pairs, tokens: Tokens, x: uint32_t, times: uint64_t, f: uint64_t) -> cython.Py_ssize_t:
+    def _remove(self, pairs, tokens, x, times, f):
         """Replace the token x, whose IoS is times / f, by its parts at all positions. Return the number of positions visited."""
         node: cython.pointer(uint32_t) = self.corpus.node
         wide: cython.bint = self.corpus.wide
@@ -383,10 +316,7 @@ class PickyLoop(Step):
         self.lay_out()
         return size + self.n_fresh
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _split_at(self, position: cython.size_t, left: cython.size_t, count: uint64_t) -> cython.int:
+    def _split_at(self, position, left, count):
         """Replace the removed token at `position` by its parts."""
         node: cython.pointer(uint32_t) = self.corpus.node
         pair: cython.pointer(Pair) = self.pairs.pair  # no record moves: there is room for all successors

@@ -67,7 +67,7 @@ class Tokens:
 
     @property
     def present(self) -> int:
-        """The number of tokens that are present now."""
+        """The number of tokens that are not removed."""
         return self.n_tokens - self.n_removed
 
     def to_list(self) -> list:
