@@ -193,9 +193,9 @@ class Train(Options, Parity):
             refuse_ordinary(self.special_tokens, {bytes([byte]) for byte in range(256)})
         if self.target is not None:
             self._check_target(self.target)
-        texts = [[of] if isinstance(of, str | os.PathLike) else of for of in self._languages]
-        sources = [*self.sources, *self.text, *itertools.chain(*(of for of in texts if isinstance(of, Sequence)))]
-        sources, folders = [*sources, *also_read], self.folders().values()
+        texts = [[text] if isinstance(text, str | os.PathLike) else text for text in self._languages]
+        languages = itertools.chain(*(text for text in texts if isinstance(text, Sequence)))
+        sources, folders = [*self.sources, *self.text, *languages, *also_read], self.folders().values()
         if self.output is not None:
             refuse_source_folder(sources, named(self.output))
         if also_written:

@@ -210,7 +210,7 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
             folder.mkdir()
             monkeypatch.setattr(storage, "merge_partition", rows_of)
             with ThreadPoolExecutor(1) as pool:
-                totals = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), [], pool)
+                totals = storage.write_counts(folder, storage.CountsMetadata(("p",), 3, total_bytes), [], pool)
             assert (totals.distinct, totals.pretokens) == (len(counts), int(numbers.sum()))
             written.append(folder_bytes(folder))
             assert list(WordCounts.load(folder).items()) == list(counts.items())
@@ -221,7 +221,7 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
 def test_files_that_get_no_rows_are_empty(tmp_path):
     folder = tmp_path / "c"
     folder.mkdir()
-    storage.write_counts(folder, storage.About((), 0, 4 * 2**30), [])
+    storage.write_counts(folder, storage.CountsMetadata((), 0, 4 * 2**30), [])
     assert len(list(folder.iterdir())) == 4
     assert len(WordCounts.load(folder)) == 0
 

@@ -16,7 +16,7 @@ from .weights import Weight, checked_weights, shares
 
 if TYPE_CHECKING:
     from ..split import Splitter
-    from .store import About, WrittenTotals
+    from .store import CountsMetadata, WrittenTotals
 
 LEAST_MEMORY = 100_000_000  # bytes; Python and its libraries alone take about 70 MB
 TRAINING = "Training"  # the heading of its options in help texts
@@ -98,14 +98,14 @@ class CountSummary:
     seconds: float = 0.0
 
 
-def summary_of(about: About, totals: WrittenTotals, **more: Any) -> CountSummary:
+def summary_of(metadata: CountsMetadata, totals: WrittenTotals, **more: Any) -> CountSummary:
     """The result of a count, from the metadata of its files and the totals of their rows."""
     return CountSummary(
-        about.documents,
-        about.total_bytes,
-        totals.pretokens // about.scale,
+        metadata.documents,
+        metadata.total_bytes,
+        totals.pretokens // metadata.scale,
         totals.distinct,
-        shares=shares(about.mixture),
+        shares=shares(metadata.mixture),
         pruned=totals.pruned,
         **more,
     )

@@ -18,7 +18,7 @@ from ..sources.streams import Pause
 from ..split import Splitter
 from .ddfreq import is_counts_file
 from .options import CountOptions, Paths
-from .store import About
+from .store import CountsMetadata
 from .threads import Counter, Threads
 from .weights import Weighing
 
@@ -105,9 +105,11 @@ class FileCount:
                 with source.lock:
                     source.close()
 
-    def about(self, splitter: Splitter) -> About:
+    def metadata(self, splitter: Splitter) -> CountsMetadata:
         """The metadata of the counts."""
-        return About(splitter.patterns, self.documents, sum(self.bytes_of), self.weighing.mixture(self.bytes_of))
+        return CountsMetadata(
+            splitter.patterns, self.documents, sum(self.bytes_of), self.weighing.mixture(self.bytes_of)
+        )
 
     def state(self) -> dict[str, Any]:
         """The state for `resume`. To be called while all threads are between two blocks."""

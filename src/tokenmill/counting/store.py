@@ -54,7 +54,7 @@ GROUP_BYTES = 1 << 22  # or after this many bytes of pretokens, whichever comes 
 MAX_FILES = 4096
 
 
-class About(NamedTuple):
+class CountsMetadata(NamedTuple):
     """The metadata of each file."""
 
     split_patterns: tuple[str, ...] = ()
@@ -68,32 +68,32 @@ class About(NamedTuple):
         return scale_of(source.weight for source in self.mixture)
 
     def to_json(self) -> bytes:
-        about = {
+        values = {
             "version": VERSION,
             "split_patterns": self.split_patterns,
             "documents": self.documents,
             "bytes": self.total_bytes,
             **({"mixture": self.mixture} if self.mixture else {}),
         }
-        return json.dumps(about, ensure_ascii=False).encode()
+        return json.dumps(values, ensure_ascii=False).encode()
 
     @classmethod
-    def from_schema(cls, schema: Any, path: Path) -> About | None:
+    def from_schema(cls, schema: Any, path: Path) -> CountsMetadata | None:
         """The metadata in the schema of a Parquet file; None if tokenmill did not write the file. FormatError for damage."""
         text = (schema.metadata or {}).get(KEY)
         if text is None:
             return None
         try:
-            about = json.loads(text)
-            version = about["version"]
+            values = json.loads(text)
+            version = values["version"]
             if isinstance(version, int) and version > VERSION:  # before other keys are read
                 raise FormatError(
                     f"{path} was made by a newer version of tokenmill (format {version}; this one reads {VERSION}). Update tokenmill."
                 )
-            patterns = about["split_patterns"]
-            numbers = (about["documents"], about["bytes"])
+            patterns = values["split_patterns"]
+            numbers = (values["documents"], values["bytes"])
             mixture = tuple(
-                WeightedSource(str(name), str(weight), int(size)) for name, weight, size in about.get("mixture", ())
+                WeightedSource(str(name), str(weight), int(size)) for name, weight, size in values.get("mixture", ())
             )
             scale_of(source.weight for source in mixture)
             if not all(isinstance(p, str) for p in patterns) or not all(isinstance(n, int) for n in numbers):
@@ -117,9 +117,9 @@ def files_for(total_bytes: int) -> int:
 class _Checksum:
     """The number of rows of a file, and the CRC-32 of its metadata and rows. Parquet's own checksums cover only pages."""
 
-    def __init__(self, about: bytes) -> None:
+    def __init__(self, metadata: bytes) -> None:
         self._rows = 0
-        self._crc = zlib.crc32(about)
+        self._crc = zlib.crc32(metadata)
 
     def add(self, rows: Rows) -> None:
         """Add the next row group."""
@@ -157,7 +157,7 @@ class WrittenTotals:
 
 def write_counts(
     folder: Path,
-    about: About,
+    metadata: CountsMetadata,
     sources: Sequence[RowSource],
     pool: Executor | None = None,
     at_once: int = 1,
@@ -169,7 +169,7 @@ def write_counts(
 
     Without a pool, each source is read once. With a pool, each file is a task that reads its range of all sources.
     """
-    files = files_for(about.total_bytes)
+    files = files_for(metadata.total_bytes)
     bits = max(files.bit_length() - 1, bits_for(sources))
     partitions = (1 << bits) // files  # of each file
     whole = merge_partitions(sources, bits, range(1 << bits), pause)
@@ -181,7 +181,7 @@ def write_counts(
             else merge_partition(sources, number, files.bit_length() - 1, pause)
         )
         with open_output(folder / name_of_file(number, files)) as file:
-            return write_file(file, about, rows, min_count)
+            return write_file(file, metadata, rows, min_count)
 
     totals: list[tuple[int, int, int]] = []
     for file_totals in map_in_order(pool, write, range(files), at_once):
@@ -201,7 +201,9 @@ def is_own(path: Path) -> bool:
     return re.fullmatch(r"counts-\d{5}-of-\d{5}\.parquet", path.name) is not None and path.is_file()
 
 
-def write_file(file: IO[bytes], about: About, batches: Iterable[Rows], min_count: int = 0) -> tuple[int, int, int]:
+def write_file(
+    file: IO[bytes], metadata: CountsMetadata, batches: Iterable[Rows], min_count: int = 0
+) -> tuple[int, int, int]:
     """Write one file: rows in canonical order, without pretokens rarer than `min_count`. Return the values of WrittenTotals.
 
     The file, with its row groups, depends only on the rows, not on the batches.
@@ -209,8 +211,8 @@ def write_file(file: IO[bytes], about: About, batches: Iterable[Rows], min_count
     pa = require("pyarrow", "corpus", "writing word counts")
     parquet = require("pyarrow.parquet", "corpus", "writing word counts")
     columns = [pa.field("pretoken", pa.binary(), nullable=False), pa.field("count", pa.uint64(), nullable=False)]
-    schema = pa.schema(columns, metadata={KEY: about.to_json()})
-    checksum, totals = _Checksum(about.to_json()), WrittenTotals()
+    schema = pa.schema(columns, metadata={KEY: metadata.to_json()})
+    checksum, totals = _Checksum(metadata.to_json()), WrittenTotals()
     with parquet.ParquetWriter(
         file,
         schema,
@@ -256,42 +258,42 @@ def _row_groups(batches: Iterable[Rows]) -> Iterator[Rows]:
         yield concatenate(pending)
 
 
-def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, About]:
+def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, CountsMetadata]:
     """Read the word counts in `folder`. In files of other programs, a pretoken may occur several times."""
     saved = SavedCounts(Path(folder))
-    if saved.about is None:
-        return filter_rows(merge_rows(saved.row_groups()), min_count), About()
-    least = scaled(min_count, saved.about.scale)
+    if saved.metadata is None:
+        return filter_rows(merge_rows(saved.row_groups()), min_count), CountsMetadata()
+    least = scaled(min_count, saved.metadata.scale)
     try:
         rows = collect((filter_rows(batch, least) for batch in saved.row_groups()), saved.rows, saved.nbytes)
     except ValueError as error:
         raise FormatError(f"{folder} is damaged: it has more rows than its metadata says") from error
-    return rows, saved.about
+    return rows, saved.metadata
 
 
 class SavedCounts:
     """A folder of word counts, which are multiplied by `factor`.
 
-    about: its metadata; None if tokenmill did not write it. nbytes: the bytes of the pretokens, about.
+    metadata: None if tokenmill did not write the folder. nbytes: the bytes of the pretokens, about.
     """
 
     def __init__(self, folder: Path, factor: int = 1) -> None:
         self._folder, self._factor = folder, factor
         self._files = _files_in(folder)
         self.rows = self.nbytes = 0
-        abouts = []
         for path in self._files:
             with _open_file(path) as file:
-                schema, metadata = file.schema_arrow, file.metadata
+                schema, footer = file.schema_arrow, file.metadata
             _check_columns(path, schema)
-            abouts.append(About.from_schema(schema, path))
-            if abouts[-1] != abouts[0]:
+            metadata = CountsMetadata.from_schema(schema, path)
+            if path == self._files[0]:
+                self.metadata = metadata
+            elif metadata != self.metadata:
                 raise FormatError(f"{path} does not belong with the other files in {folder}: their metadata differs")
-            self.rows += metadata.num_rows
+            self.rows += footer.num_rows
             self.nbytes += sum(
-                metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups)
+                footer.row_group(i).column(0).total_uncompressed_size for i in range(footer.num_row_groups)
             )
-        self.about = abouts[0]
 
     def batches(self, partition: int, bits: int) -> Iterator[ArrayRows]:
         return map(ArrayRows, self.row_groups())
@@ -301,7 +303,7 @@ class SavedCounts:
         last = -1, b""
         for path in self._files:
             for rows in _read_rows(path):
-                if self.about is not None and len(rows[2]):
+                if self.metadata is not None and len(rows[2]):
                     begin, end = sort_key(rows, 0), sort_key(rows, len(rows[2]) - 1)
                     if begin <= last or not is_canonical(rows):
                         raise FormatError(
@@ -340,10 +342,10 @@ def _read_rows(path: Path) -> Iterator[Rows]:
     try:
         with _open_file(path) as file:
             expected = (file.metadata.metadata or {}).get(ROWS_KEY)
-            about = (file.schema_arrow.metadata or {}).get(KEY)
-            if (expected is None) != (about is None):
+            metadata = (file.schema_arrow.metadata or {}).get(KEY)
+            if (expected is None) != (metadata is None):
                 raise ValueError("part of its metadata is missing")
-            checksum = _Checksum(about or b"")
+            checksum = _Checksum(metadata or b"")
             for i in range(file.num_row_groups):
                 table = file.read_row_group(i, columns=["pretoken", "count"])
                 pretokens = table.column("pretoken").cast(pa.large_binary()).combine_chunks()

@@ -21,14 +21,14 @@ from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import FILES, WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.blocks import Cut, ReadOptions
 from ..sources.documents import Chosen, parts_of
-from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
+from ..sources.find import OnSkip, Source, size_of
 from ..split import Splitter
 from ..split.patterns import DEFAULT
 from .options import CountOptions, CountSummary, Paths, make_splitter, memory_limit_of, summary_of
 from .reading import FileCount, cut_of, stored_size, text_sources
 from .rows import merge_partition
 from .spill import Run, Spill, temporary_spill, write_run
-from .store import About, WrittenTotals, files_for, is_own, name_of_file, write_counts, write_file
+from .store import CountsMetadata, WrittenTotals, files_for, is_own, name_of_file, write_counts, write_file
 from .threads import Counter, Threads
 from .weights import Weighing, scaled
 
@@ -108,13 +108,13 @@ def _count_all(
         files.run(threads, task.show)
         spills = len(spill.runs)
         at_once = threads.prepare_merge()
-        about, output = files.about(splitter), task.folder / "output"
-        least = scaled(options.min_count, about.scale)
+        metadata, output = files.metadata(splitter), task.folder / "output"
+        least = scaled(options.min_count, metadata.scale)
         make_folder(output)
         sources = spill.sources(threads.tables())
-        totals = write_counts(output, about, sources, threads.pool, at_once, task.progress, least, threads.pause)
+        totals = write_counts(output, metadata, sources, threads.pool, at_once, task.progress, least, threads.pause)
         sync_tree(output)
-    return asdict(summary_of(about, totals, spills=spills, resumed_bytes=resumed_bytes, skipped=files.skipped))
+    return asdict(summary_of(metadata, totals, spills=spills, resumed_bytes=resumed_bytes, skipped=files.skipped))
 
 
 def _resume(task: Task, spill: Spill, files: FileCount) -> int:
@@ -147,13 +147,10 @@ def count_in_shards(
     total = sum(map(size_of, sources))
     cut = cut_of(splitter) if on_skip is None else None  # a damaged document is left out whole
     shards = plan_shards(sources, options.read, cut, max(SHARD, total // MAX_SHARDS))
-    skips: list[Skip] = []
-    may_skip = None if on_skip is None else skips.append
     weighing = Weighing(sources, options.weights)
     sizes = [sum(size for _, size, _ in shard) for shard in shards]
     count = partial(_count_shard, shards, splitter, options, job.num_threads or 1, limit, weighing)
-    counted = do_parts("count", sizes, count, folder, job, may_skip, progress)
-    report_skips(skips, on_skip)
+    counted = do_parts("count", sizes, count, folder, job, on_skip, progress)
     values = [value for value, _ in counted]
     runs = [Run.from_json(folder.path, value["run"]) for value in values]
     if len(runs) > Spill.MANY:
@@ -163,15 +160,15 @@ def count_in_shards(
         runs = [Run.from_json(folder.path, run) for run, _ in merged]
     bytes_of = [sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)]
     documents = sum(value["documents"] for value in values)
-    about = About(splitter.patterns, documents, sum(bytes_of), weighing.mixture(bytes_of))
+    metadata = CountsMetadata(splitter.patterns, documents, sum(bytes_of), weighing.mixture(bytes_of))
     make_folder(folder.path / "output")
-    n = files_for(about.total_bytes)
-    write = partial(_write_file, runs, about, n, options.min_count)
+    n = files_for(metadata.total_bytes)
+    write = partial(_write_file, runs, metadata, n, options.min_count)
     totals = WrittenTotals.sum(value for value, _ in do_parts("merge", [1] * n, write, folder, job, progress=progress))
     for path in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
         remove(path)
     resumed_bytes = sum(sum(value["bytes_of"]) for value, resumed in counted if resumed)
-    return summary_of(about, totals, resumed_bytes=resumed_bytes, skipped=sum(value["skipped"] for value in values))
+    return summary_of(metadata, totals, resumed_bytes=resumed_bytes, skipped=sum(value["skipped"] for value in values))
 
 
 def _count_shard(
@@ -202,12 +199,12 @@ def _merge_runs(groups: Sequence[Sequence[Run]], group: int, task: Task) -> list
 
 
 def _write_file(
-    runs: Sequence[Run], about: About, files: int, min_count: int, number: int, task: Task
+    runs: Sequence[Run], metadata: CountsMetadata, files: int, min_count: int, number: int, task: Task
 ) -> tuple[int, int, int]:
     """Write one of the files of the output."""
     with atomic_file(task.folder / "output" / name_of_file(number, files)) as file:
         rows = merge_partition(runs, number, files.bit_length() - 1)
-        return write_file(file, about, rows, scaled(min_count, about.scale))
+        return write_file(file, metadata, rows, scaled(min_count, metadata.scale))
 
 
 def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[list[Chosen]]:

@@ -81,8 +81,8 @@ def count(
         meter = Meter(show and partial(show, "count"), [size])
         files.run(threads, partial(meter.set, 0))
         meter.at(1)
-        about = files.about(splitter)
-        return WordCounts(*threads.rows(scaled(options.min_count, about.scale)), *about)  # type: ignore[arg-type]
+        metadata = files.metadata(splitter)
+        return WordCounts(*threads.rows(scaled(options.min_count, metadata.scale)), *metadata)  # type: ignore[arg-type]
 
 
 def count_each(

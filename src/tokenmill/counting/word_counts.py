@@ -147,9 +147,9 @@ class WordCounts:
         {b'a': 3}
         """
         many = list(many)
-        about = sum_of(many)
+        metadata = sum_of(many)
         rows = merge_rows([counts._rows for counts in many])
-        return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
+        return cls(*rows, *metadata)  # type: ignore[arg-type]
 
     def __add__(self, other: WordCounts) -> WordCounts:
         return WordCounts.merge([self, other]) if isinstance(other, WordCounts) else NotImplemented
@@ -204,10 +204,10 @@ class WordCounts:
         overwrite: replace an existing folder. Without it that is an OutputError.
         """
         refuse_folder(folder, store.is_own, overwrite=overwrite)
-        about = store.About(self.split_patterns, self.documents, self.total_bytes, self.mixture)
+        metadata = store.CountsMetadata(self.split_patterns, self.documents, self.total_bytes, self.mixture)
         require("pyarrow", "corpus", "writing word counts")
         with atomic_folder(folder, store.is_own, overwrite=overwrite) as beside:
-            store.write_counts(beside, about, sort_rows(self._rows))
+            store.write_counts(beside, metadata, sort_rows(self._rows))
 
     @classmethod
     def load(cls, path: str | os.PathLike, *, min_count: int = 0) -> WordCounts:
@@ -219,8 +219,8 @@ class WordCounts:
             never all in memory.
         """
         if not os.path.isfile(path):
-            rows, about = store.load_rows(path, min_count)
-            return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
+            rows, metadata = store.load_rows(path, min_count)
+            return cls(*rows, *metadata)  # type: ignore[arg-type]
         merged = merge_rows(read_ddfreq(Path(path)))
         total_bytes = text_bytes(merged)
         return cls(*filter_rows(merged, min_count), total_bytes=total_bytes)
@@ -231,7 +231,7 @@ class WordCounts:
         return store.is_saved(path) or is_counts_file(Path(path))
 
 
-def sum_of(many: Sequence[WordCounts | store.About]) -> store.About:
+def sum_of(many: Sequence[WordCounts | store.CountsMetadata]) -> store.CountsMetadata:
     """The metadata of the sum. UsageError for counts with different patterns, or different common denominators of weights."""
     patterns = shared_patterns(each.split_patterns for each in many)
     if len(scales := {each.scale for each in many}) > 1:
@@ -245,7 +245,7 @@ def sum_of(many: Sequence[WordCounts | store.About]) -> store.About:
         for source, weight, size in each.mixture or [WeightedSource(OTHERS, "1", each.total_bytes)]:
             sizes[source, weight] += size
     mixture = tuple(WeightedSource(source, weight, size) for (source, weight), size in sizes.items())
-    return store.About(patterns, documents, total_bytes, mixture)
+    return store.CountsMetadata(patterns, documents, total_bytes, mixture)
 
 
 def shared_patterns(many: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -139,9 +139,9 @@ class _Segments(passes.Passes):
         packed = np.packbits(joins, bitorder="little").tobytes()
         special = job.options.special_tokens
         super().__init__(job, tokens, Splitter(*first.split_patterns, special_tokens=special, joins=packed))
-        self.known = pretoken_cache(
+        self.pretokens = pretoken_cache(
             [token if atom or len(token) == 1 else None for token, atom in zip(tokens, is_atom, strict=True)]
         )
 
     def reader(self) -> SegmentReader:
-        return SegmentReader(self.splitter.scanner, self.known, self.cache, None, self.atoms)
+        return SegmentReader(self.splitter.scanner, self.pretokens, self.cache_bytes, None, self.atoms)

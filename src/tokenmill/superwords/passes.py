@@ -110,7 +110,7 @@ class Passes:
         self.tokens, self.splitter = tokens, splitter
         self.memory = memory_limit_of(job.memory_limit)
         self.spill = partial(temporary_spill, job.spill_folder)
-        self.cache = min(_CACHE, self.memory // 8)
+        self.cache_bytes = min(_CACHE, self.memory // 8)
         self.width = 2 if len(tokens) <= 1 << 16 else 4
         self.flags = np.zeros(len(tokens), np.uint8)
         self.warm: list[SegmentReader] = []  # readers of the first pass, whose caches are full

@@ -90,4 +90,4 @@ class _Stage2(passes.Passes):
         return cut
 
     def reader(self) -> SegmentReader:
-        return SegmentReader(self.splitter.scanner, self.words, self.cache, self.inside, None)
+        return SegmentReader(self.splitter.scanner, self.words, self.cache_bytes, self.inside, None)
