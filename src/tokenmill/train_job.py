@@ -84,9 +84,8 @@ class Train(Options, Parity):
                 super().__post_init__()
         except UsageError as error:
             if len(requested) > 1 and error.args[0] == OptionName("vocab_size"):
-                advice = (
-                    f". Commas separate sizes, here {' and '.join(map(str, requested))}; write one size without them"
-                )
+                sizes_read = " and ".join(map(str, requested))
+                advice = f". Commas separate sizes, here {sizes_read}; write one size without them"
                 raise UsageError(*error.args, advice) from error
             raise
         object.__setattr__(self, "vocab_size", sizes[-1])
@@ -265,13 +264,13 @@ class Train(Options, Parity):
         start = self._start(progress, spill)  # raises for text that can be read only once
         seconds: dict[str, float] = {}
         with _timed(seconds, "load" if self.counted_before else "count"):
-            parity_training = None
+            parity = None
             if self.parity:
                 from .training.parity import ParityTraining
 
                 languages: tuple[Any, Any] = (self.language, self.development or None)
-                parity_training = ParityTraining(*languages, options, self, self.split or None, self._reading, progress)
-            counts = self._count(progress, note, spill) if parity_training is None else parity_training.counts
+                parity = ParityTraining(*languages, options, self, self.split or None, self._reading, progress)
+            counts = self._count(progress, note, spill) if parity is None else parity.counts
         whole = int(sum(source.weighted for source in counts.mixture) * counts.scale) or counts.total_bytes
         weighted, notes = counts.counted_bytes, []
         if self.normalize and not self.counted_before:  # the bytes before normalization
@@ -281,9 +280,9 @@ class Train(Options, Parity):
         about: dict[str, Any] = {"documents": counts.documents, "nbytes": counts.total_bytes, "distinct": len(counts)}
         about |= {"weighted": weighted, "mixture": counts.mixture, "counts": counts if keep_counts else None}
         if note is not None:
-            note(self._memory(counts, parity_training, keep_counts))
+            note(self._memory(counts, parity, keep_counts))
         with _timed(seconds, "train"):
-            training = start(counts) if parity_training is None else parity_training
+            training = start(counts) if parity is None else parity
             del counts  # `training` has its own copy, and needs the memory
             vocabulary = training.run()
             if self.roles:
@@ -305,11 +304,9 @@ class Train(Options, Parity):
             for size, path in self.folders().items():
                 notes += toks[size].save(path, format=self._format, overwrite=self.overwrite)
         notes = list(dict.fromkeys(notes))
-        return Trained(
-            tok, toks, seconds, n_tokens, notes, parity_training.languages if parity_training else (), **about
-        )
+        return Trained(tok, toks, seconds, n_tokens, notes, parity.languages if parity else (), **about)
 
-    def _memory(self, counts: WordCounts, parity_training: ParityTraining | None, keep_counts: bool) -> str:
+    def _memory(self, counts: WordCounts, parity: ParityTraining | None, keep_counts: bool) -> str:
         """A message with the memory that training needs, and a warning if that is not free."""
         from .counting.weights import scaled
         from .kernels.machine import free_memory, resident_memory
@@ -317,11 +314,7 @@ class Train(Options, Parity):
 
         options: dict[str, Any] = {"min_count": scaled(self.min_count, counts.scale), "refine": self.refine}
         freed = 0 if keep_counts else counts.arena.nbytes + counts.offsets.nbytes + counts.counts.nbytes
-        needed = (
-            parity_training.memory()
-            if parity_training
-            else estimate_memory(counts, self._options.vocab_size, **options)
-        )
+        needed = parity.memory() if parity else estimate_memory(counts, self._options.vocab_size, **options)
         # An alphabet of characters and normalization take tables of all code points.
         needed = max(needed, LEAST_MEMORY + (8 << 20 if self.alphabet == "characters" or self.normalize else 0))
         stage = "training" if self.superwords is None else "the stage before superwords"
@@ -349,9 +342,8 @@ class Train(Options, Parity):
             return Training(counts, self._options, progress)
         # No piece contains NUL. Without a piece for the space, sentencepiece would encode it as the bytes of U+2581.
         training = Training(counts, self._options, progress, [b"\0"], "" if self.unknown_token else " ")
-        training.options = replace(
-            training.options, vocab_size=training.options.vocab_size + 8
-        )  # `as_pieces` drops some
+        # `as_pieces` drops some tokens.
+        training.options = replace(training.options, vocab_size=training.options.vocab_size + 8)
         return training
 
     def _count(self, progress: Progress | None, note: Note | None, spill: Path | None) -> WordCounts:
@@ -423,7 +415,7 @@ class _Arguments(Train):
     progress: Progress | bool | None = None
 
     def trained(self, **text: Any) -> Tokenizer:
-        """The tokenizer of the largest size, trained on the text: an option of `Train` and its value."""
+        """The tokenizer of the largest size. text: the options of `Train` that name the text."""
         with drawn(self.progress) as show:
             return replace(self, vocab_size=self.sizes, **text).run(progress=show).tok
 

@@ -44,11 +44,11 @@ class RowSource(Protocol):
     @property
     def nbytes(self) -> int: ...
     def batches(self, partition: int, bits: int) -> Iterator[TableRows | ArrayRows]:
-        """Yield the batches from that of 2**bits partitions of the hash range on."""
+        """Yield the batches from a partition on, one of 2**bits."""
 
 
 def bits_for(sources: Sequence[RowSource]) -> int:
-    """Return n, where a merge of the sources has 2**n partitions."""
+    """The number of bits, n, for the 2**n partitions in a merge of the sources."""
     rows, nbytes = sum(source.rows for source in sources), sum(source.nbytes for source in sources)
     partitions = max(rows // PARTITION_ROWS, nbytes // PARTITION_BYTES)
     return min(MAX_BITS, max(0, (partitions - 1).bit_length()))
@@ -198,9 +198,9 @@ class ArrayRows:
     def add_to(self, merge: RowMerge, partition: int, bits: int) -> None:
         import numpy as np
 
-        first = int(np.searchsorted(self._hashes, np.uint64(partition << (64 - bits)))) if partition else 0
-        end = (partition + 1) << (64 - bits)
-        last = int(np.searchsorted(self._hashes, np.uint64(end))) if self.reaches(end) else self.rows
+        low, high = partition << (64 - bits), ((partition + 1) << (64 - bits)) - 1
+        first = int(np.searchsorted(self._hashes, np.uint64(low)))
+        last = int(np.searchsorted(self._hashes, np.uint64(high), side="right"))
         merge.add_rows(*slice_rows(self._rows, first, last), self._hashes[first:last])
 
     def reaches(self, end: int) -> bool:

@@ -73,7 +73,9 @@ class WordCounts:
         first, last = int(self.offsets[0]), int(self.offsets[-1])
         if first != 0 or last != size or bool((self.offsets[1:] < self.offsets[:-1]).any()):
             raise UsageError(f"offsets must ascend from 0 to {size:,}, the length of arena")
-        if not isinstance(self.split_patterns, tuple) or not all(isinstance(each, str) for each in self.split_patterns):
+        if not isinstance(self.split_patterns, tuple) or not all(
+            isinstance(pattern, str) for pattern in self.split_patterns
+        ):
             raise UsageError(f"split_patterns must be a tuple of str, not {self.split_patterns!r}")
         for name in ("documents", "total_bytes"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
@@ -96,14 +98,14 @@ class WordCounts:
                     f"the count of {pretoken!r} is {count!r}; counts are whole numbers from 0 to 2**64 - 1"
                 )
         try:
-            pretokens = [each.encode() if isinstance(each, str) else each for each in mapping]
+            pretokens = [text.encode() if isinstance(text, str) else text for text in mapping]
         except UnicodeEncodeError as error:
             raise UsageError(f"the pretoken {error.object!r} has a lone surrogate, which no UTF-8 spells") from None
         offsets = np.zeros(len(mapping) + 1, np.uint64)
         np.cumsum([len(pretoken) for pretoken in pretokens], out=offsets[1:])
         arena = np.frombuffer(b"".join(pretokens), np.uint8)
         counts = np.fromiter(mapping.values(), np.uint64, len(mapping))
-        total_bytes = sum(len(each) * int(count) for each, count in zip(pretokens, mapping.values(), strict=True))
+        total_bytes = sum(len(text) * int(count) for text, count in zip(pretokens, mapping.values(), strict=True))
         return cls(arena, offsets, counts, split_patterns, total_bytes=total_bytes)
 
     def cut_out(self, texts: Iterable[bytes], *, least: int = 0) -> WordCounts:
@@ -250,9 +252,9 @@ def sum_of(many: Sequence[WordCounts | store.CountsMetadata]) -> store.CountsMet
 
 def shared_patterns(many: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     """The split patterns of counts to add up, () if unknown. UsageError for different patterns."""
-    known = sorted({each for each in many if each})
+    known = sorted({patterns for patterns in many if patterns})
     if len(known) > 1:
-        shown = "\n  ".join(" then ".join(each) for each in known)
+        shown = "\n  ".join(" then ".join(patterns) for patterns in known)
         raise UsageError(
             f"word counts that were split by different patterns cannot be added up:\n  {shown}\nCount again with one pattern."
         )

@@ -113,9 +113,9 @@ def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_eve
         superwords=final[rows],
         event_counts=first.event_counts[:n_events],
     )
-    every = np.concatenate([vocabulary.events, vocabulary.superwords])
+    merges = np.concatenate([vocabulary.events, vocabulary.superwords])
     watch = Watch(job.progress, [token or b"" for token in vocabulary.tokens])
-    watch.report(every, np.concatenate([vocabulary.event_counts, numbers]))
+    watch.report(merges, np.concatenate([vocabulary.event_counts, numbers]))
     return vocabulary
 
 

@@ -95,7 +95,7 @@ class ParityTraining:
         self.counts = WordCounts.merge(self._texts)
         loops.pair_weight(self.counts.offsets, self.counts.counts)
         both = [sum_of(self._texts), sum_of(self._judged or [])]  # raises for different scales of weights
-        self.split_patterns = shared_patterns(each.split_patterns for each in both)
+        self.split_patterns = shared_patterns(metadata.split_patterns for metadata in both)
         self.languages: list[LanguageReport] = []
         self._n_tokens = 0
 
@@ -229,10 +229,10 @@ def check_parity(
         needed = "parity-aware BPE needs either a development text of each language ("
         target = ", the target bytes per token of each language; give one of them"
         raise UsageError(needed, texts, "; best the same text, translated) or ", ratios, target)
-    given, what = (parity.ratios, "ratio") if development is None else (development, "development text")
+    values, what = (parity.ratios or {}, "ratio") if development is None else (development, "development text")
     for name in training:
-        if name not in (given or {}):
+        if name not in values:
             raise UsageError(f"the language {name} has no {what}")
-    for name in given or {}:
+    for name in values:
         if name not in training:
             raise UsageError(f"{name} has a {what}, but no training text; the languages are {', '.join(training)}")

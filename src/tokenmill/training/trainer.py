@@ -120,8 +120,8 @@ def memory_note(needed: int, free: int, resident: int = 0, stage: str = "trainin
 
 def limits_of(options: Options, counts: WordCounts) -> Options:
     """The options with min_count and min_pair_count times the scale of the counts."""
-    least, pair = (scaled(each, counts.scale) for each in (options.min_count, options.min_pair_count))
-    return replace(options, min_count=least, min_pair_count=pair)
+    min_count, min_pair_count = scaled(options.min_count, counts.scale), scaled(options.min_pair_count, counts.scale)
+    return replace(options, min_count=min_count, min_pair_count=min_pair_count)
 
 
 def extend_vocabulary(
