@@ -32,12 +32,14 @@ def _as_lists(start: Any, counts: np.ndarray, min_count: int, progress: Any) -> 
     return pretokens, 0
 
 
-def _textbook(pretokens: Any, tokens: list[bytes], options: Options, *more: Any, watch: Any = None) -> loops.Trained:
+def _textbook(
+    pretokens: Any, tokens: list[bytes], options: Options, *more: Any, watch: Any = None
+) -> loops.MergeResult:
     """What `loops.merge` and `loops.refine` return."""
     numbers: list[tuple[int, int]] = []
     limits = options.n_ordinary, options.refine, options.min_pair_count, options.max_bytes
     events, _ = train_naive(pretokens, tokens, *limits, step=lambda event, pair: numbers.append(pair))
-    (watch or more[-1]).tell(events, numbers)
+    (watch or more[-1]).report(events, numbers)
     is_removed = {left if right < 0 else new: right < 0 for left, right, new in events}  # the last event counts
     removed = sorted(id for id, gone in is_removed.items() if gone)
     return np.array(events, np.int32).reshape(-1, 3), np.array(numbers, np.uint64).reshape(-1, 2), tokens, removed

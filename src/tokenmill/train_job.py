@@ -1,4 +1,4 @@
-"""The job of training: files, texts or word counts to a tokenizer, or to several sizes of one; and the functions that do it."""
+"""The job of training, from files, texts or word counts to one or several tokenizers, and the functions for it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .training.options import PARITY, TRAINING, Options, Parity, by_name
 
 if TYPE_CHECKING:
     from .counting import WordCounts
-    from .counting.weights import Part
+    from .counting.weights import WeightedSource
     from .tokenizer import Tokenizer
     from .training import Training
     from .training.parity import LanguageReport, ParityTraining
 
 Note = Callable[[str], None]
-Languages = Mapping[str, object] | Sequence[str]  # the text of each by its name
+Languages = Mapping[str, object] | Sequence[str]  # name to text, or NAME=TEXT
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -75,16 +75,17 @@ class Train(Options, Parity):
             object.__setattr__(self, name, by_name(getattr(self, name) or ()) or ())
         if self._makes_pieces:
             object.__setattr__(self, "alphabet", "characters")
-        given = (isinstance(self.vocab_size, tuple | list | range) and self.vocab_size) or [self.vocab_size]
+        requested = (isinstance(self.vocab_size, tuple | list | range) and self.vocab_size) or [self.vocab_size]
         size_field = fields_of(Options)["vocab_size"]
         try:
-            sizes = tuple(sorted({checked(size_field, size) for size in given}))  # type: ignore[arg-type]
-            for size in sizes:  # also those that are cut from the largest
+            sizes = tuple(sorted({checked(size_field, size) for size in requested}))  # type: ignore[arg-type]
+            for size in sizes:  # each size is checked with the other options
                 object.__setattr__(self, "vocab_size", size)
                 super().__post_init__()
         except UsageError as error:
-            if len(given) > 1 and error.args[0] == OptionName("vocab_size"):
-                advice = f". Commas separate sizes, here {' and '.join(map(str, given))}; write one size without them"
+            if len(requested) > 1 and error.args[0] == OptionName("vocab_size"):
+                sizes_read = " and ".join(map(str, requested))
+                advice = f". Commas separate sizes, here {sizes_read}; write one size without them"
                 raise UsageError(*error.args, advice) from error
             raise
         object.__setattr__(self, "vocab_size", sizes[-1])
@@ -95,14 +96,14 @@ class Train(Options, Parity):
 
     @property
     def _options(self) -> Options:
-        """The options that decide the vocabulary, but for the text and its split pattern.
+        """The options that decide the vocabulary, without the text and its split pattern.
 
-        For sentencepiece, the tokens that its models begin with are among the special tokens.
+        For sentencepiece, the special tokens include those that its models begin with.
         """
         options: dict[str, Any] = {name: getattr(self, name) for name in fields_of(Options)}
         if self._makes_pieces:
             roles: dict[str, str] = {"bos": "<s>", "eos": "</s>", "unk": "<unk>", **by_name(self.roles or {})}
-            # The bytes of characters outside of the alphabet.
+            # For characters outside of the alphabet.
             byte_pieces = [] if self.unknown_token else [f"<0x{byte:02X}>" for byte in range(256)]
             special = tuple(dict.fromkeys((roles["bos"], roles["eos"], *self.special_tokens, *byte_pieces)))
             options |= {"unknown_token": self.unknown_token or roles["unk"], "special_tokens": special}
@@ -119,7 +120,7 @@ class Train(Options, Parity):
 
     @property
     def _split(self) -> tuple[str, ...]:
-        """The split patterns: the given ones, or the default."""
+        """The split patterns, by default that of the target."""
         from .split.patterns import DEFAULT, SENTENCEPIECE
 
         return (*self.split,) or (SENTENCEPIECE if self._makes_pieces else DEFAULT,)
@@ -135,19 +136,19 @@ class Train(Options, Parity):
 
     @property
     def counted_before(self) -> bool:
-        """Return whether the source is word counts, or with parity each text."""
+        """Return whether the text is word counts; with parity, the text of every language."""
         texts = self._languages if self.parity else [self.sources]
         return self.counts is not None or (bool(texts) and all(map(_is_counts, texts)))
 
     def folders(self) -> dict[int, Path]:
-        """The folder of each size, or the file for sentencepiece; none without an output."""
+        """The folder of each size, or the file for sentencepiece; {} without an output."""
         if self.output is None:
             return {}
         suffix = ".model" if self._makes_pieces else ""
         return {size: self.output / f"{size}{suffix}" if len(self.sizes) > 1 else self.output for size in self.sizes}
 
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
-        how = {"unit", "separator", "field", "binary"}
+        reading = {"unit", "separator", "field", "binary"}
         if not self.parity:
             yield ("a training without ", OptionName("parity", True)), {"language", "development", *fields_of(Parity)}
         else:
@@ -158,19 +159,19 @@ class Train(Options, Parity):
         else:
             yield (OptionName("superwords", ...), ", which reads the text as it is"), {"weights"}
         if self.texts is not None:
-            yield ("texts of an iterator",), {"sources", "text", "weights", *how}
+            yield ("texts of an iterator",), {"sources", "text", "weights", *reading}
         if self.counted_before:
             merge = " (weight them with: tokenmill count --merge A B --weight A=3/2 -o BOTH)"
             yield ("a training on saved word counts", merge), {"weights"}
             if self.superwords is None:
-                yield ("a training on saved word counts",), {"memory_limit", *how}
+                yield ("a training on saved word counts",), {"memory_limit", *reading}
         elif self.superwords is not None:
             yield ("a training on text",), {"text"}
 
     def check(self, *, also_read: Collection[Any] = (), also_written: Collection[Path] = ()) -> None:
-        """Raise an error now for what would fail after hours of counting and training.
+        """Raise the errors of options and outputs that would otherwise come after hours of counting and training.
 
-        also_read, also_written: sources and files of the caller, which go together with those of the job.
+        also_read, also_written: other sources and files of the caller, which must not conflict with those of the job.
         """
         from .vocabulary.validation import MAX_FILE_ID, refuse_ordinary
 
@@ -191,9 +192,9 @@ class Train(Options, Parity):
             refuse_ordinary(self.special_tokens, {bytes([byte]) for byte in range(256)})
         if self.target is not None:
             self._check_target(self.target)
-        texts = [[of] if isinstance(of, str | os.PathLike) else of for of in self._languages]
-        sources = [*self.sources, *self.text, *itertools.chain(*(of for of in texts if isinstance(of, Sequence)))]
-        sources, folders = [*sources, *also_read], self.folders().values()
+        texts = [[text] if isinstance(text, str | os.PathLike) else text for text in self._languages]
+        languages = itertools.chain(*(text for text in texts if isinstance(text, Sequence)))
+        sources, folders = [*self.sources, *self.text, *languages, *also_read], self.folders().values()
         if self.output is not None:
             refuse_source_folder(sources, named(self.output))
         if also_written:
@@ -209,7 +210,7 @@ class Train(Options, Parity):
                 check_output(folder, self._format, overwrite=self.overwrite, sources=sources)
 
     def _check_target(self, target: str) -> None:
-        """Raise UsageError if a program cannot load what these options train: a vocabulary of one merge is written for it."""
+        """Raise UsageError if `target` cannot load such a tokenizer. This trains one merge, and checks its format."""
         from .counting import WordCounts
         from .errors import ConversionError
         from .formats.writing import check_writable
@@ -249,7 +250,8 @@ class Train(Options, Parity):
     ) -> Trained:
         """Count, train and save.
 
-        note: called with the memory that training needs. keep_counts: return the word counts too. also_read: see `check`.
+        note: called with messages, such as the memory that training needs. keep_counts: return the word counts too.
+        also_read: see `check`.
         """
         self.check(also_read=also_read)
         with alone(self.output) as folder:
@@ -262,26 +264,26 @@ class Train(Options, Parity):
         start = self._start(progress, spill)  # raises for text that can be read only once
         seconds: dict[str, float] = {}
         with _timed(seconds, "load" if self.counted_before else "count"):
-            fair = None
+            parity = None
             if self.parity:
                 from .training.parity import ParityTraining
 
                 languages: tuple[Any, Any] = (self.language, self.development or None)
-                fair = ParityTraining(*languages, options, self, self.split or None, self._reading, progress)
-            counts = self._count(progress, note, spill) if fair is None else fair.counts
-        whole = int(sum(part.weighted for part in counts.mixture) * counts.scale) or counts.total_bytes
+                parity = ParityTraining(*languages, options, self, self.split or None, self._reading, progress)
+            counts = self._count(progress, note, spill) if parity is None else parity.counts
+        whole = int(sum(source.weighted for source in counts.mixture) * counts.scale) or counts.total_bytes
         weighted, notes = counts.counted_bytes, []
-        if self.normalize and not self.counted_before:  # the bytes of the text as it was before
+        if self.normalize and not self.counted_before:  # the bytes before normalization
             weighted = whole
         elif self.counted_before and weighted < whole:
             notes = [f"the word counts leave out {100 - 100 * weighted / whole:.3g}% of the text, as rare or special"]
         about: dict[str, Any] = {"documents": counts.documents, "nbytes": counts.total_bytes, "distinct": len(counts)}
         about |= {"weighted": weighted, "mixture": counts.mixture, "counts": counts if keep_counts else None}
         if note is not None:
-            note(self._memory(counts, fair, keep_counts))
+            note(self._memory(counts, parity, keep_counts))
         with _timed(seconds, "train"):
-            training = start(counts) if fair is None else fair
-            del counts  # training has copied what it needs, and gets the memory
+            training = start(counts) if parity is None else parity
+            del counts  # `training` has its own copy, and needs the memory
             vocabulary = training.run()
             if self.roles:
                 roles = {f"{role}_token": text for role, text in by_name(self.roles).items()}
@@ -298,22 +300,22 @@ class Train(Options, Parity):
             tok = Tokenizer(vocabulary)
             toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in self.sizes}
         tok = toks[options.vocab_size]
-        to: dict[str, Any] = {"format": self._format, "overwrite": self.overwrite}
         with _timed(seconds, "save"):
-            saved = [toks[size].save(path, **to) for size, path in self.folders().items()]
-        notes += dict.fromkeys(itertools.chain(*saved))
-        return Trained(tok, toks, seconds, n_tokens, notes, fair.languages if fair else (), **about)
+            for size, path in self.folders().items():
+                notes += toks[size].save(path, format=self._format, overwrite=self.overwrite)
+        notes = list(dict.fromkeys(notes))
+        return Trained(tok, toks, seconds, n_tokens, notes, parity.languages if parity else (), **about)
 
-    def _memory(self, counts: WordCounts, fair: ParityTraining | None, keep_counts: bool) -> str:
-        """The memory that training needs, and a warning if that is not free."""
+    def _memory(self, counts: WordCounts, parity: ParityTraining | None, keep_counts: bool) -> str:
+        """A message with the memory that training needs, and a warning if that is not free."""
         from .counting.weights import scaled
         from .kernels.machine import free_memory, resident_memory
         from .training.trainer import LEAST_MEMORY, estimate_memory, memory_note
 
         options: dict[str, Any] = {"min_count": scaled(self.min_count, counts.scale), "refine": self.refine}
         freed = 0 if keep_counts else counts.arena.nbytes + counts.offsets.nbytes + counts.counts.nbytes
-        needed = fair.memory() if fair else estimate_memory(counts, self._options.vocab_size, **options)
-        # The tables of all code points that an alphabet of characters and normalization take.
+        needed = parity.memory() if parity else estimate_memory(counts, self._options.vocab_size, **options)
+        # An alphabet of characters and normalization take tables of all code points.
         needed = max(needed, LEAST_MEMORY + (8 << 20 if self.alphabet == "characters" or self.normalize else 0))
         stage = "training" if self.superwords is None else "the stage before superwords"
         return memory_note(needed, free_memory(), resident_memory() - freed, stage)
@@ -334,13 +336,13 @@ class Train(Options, Parity):
         return lambda counts: SuperwordTraining(counts, text, self._options, self.memory_limit, progress, spill)
 
     def _training(self, counts: WordCounts, progress: Progress | None) -> Training:
-        from .training import Training  # late: NumPy takes memory beside a decompressor
+        from .training import Training  # late: NumPy takes memory, which a decompressor may need
 
         if not self._makes_pieces:
             return Training(counts, self._options, progress)
-        # No piece holds NUL. Without a piece for the space, sentencepiece takes the bytes of U+2581 for it.
+        # No piece contains NUL. Without a piece for the space, sentencepiece would encode it as the bytes of U+2581.
         training = Training(counts, self._options, progress, [b"\0"], "" if self.unknown_token else " ")
-        # `as_pieces` leaves some out
+        # `as_pieces` drops some tokens.
         training.options = replace(training.options, vocab_size=training.options.vocab_size + 8)
         return training
 
@@ -350,17 +352,18 @@ class Train(Options, Parity):
         from .split import Splitter
 
         if self.counted_before:
-            given = self.counts if isinstance(self.counts, WordCounts) else None
-            counts = WordCounts.load(self.sources[0], min_count=self.min_count) if given is None else given
-            name = "counts" if given is not None else self.sources[0]
+            if isinstance(self.counts, WordCounts):
+                counts, name = self.counts, "counts"
+            else:
+                counts, name = WordCounts.load(self.sources[0], min_count=self.min_count), os.fspath(self.sources[0])
             if counts.split_patterns and self.split:
                 raise UsageError(
                     f"{name} contains word counts, whose split pattern is fixed: leave out ", OptionName("split")
                 )
             split = self.split
-            if not counts.split_patterns and not split and given is None:
+            if not counts.split_patterns and not split and counts is not self.counts:
                 rows = counts.arena, counts.offsets, counts.counts
-                if os.fspath(name).endswith(".ddfreq") and is_split_by_ddtokens(rows):
+                if name.endswith(".ddfreq") and is_split_by_ddtokens(rows):
                     split = ("ddtokens",)
                     if note is not None:
                         note(f"{name} does not name its split pattern; training uses ddtokens")
@@ -385,8 +388,8 @@ class Trained:
     """The result of a training.
 
     tok: the tokenizer of the largest size. toks: the tokenizers by size.
-    seconds: the time of each stage. n_tokens: the number of tokens of the counted text; None if it is not known.
-    notes: what a saved file cannot represent. languages: the results of parity-aware BPE for each language.
+    seconds: the time of each stage. n_tokens: the number of tokens of the counted text; None if unknown.
+    notes: properties that the saved files cannot represent. languages: the results of parity-aware BPE for each language.
     documents, nbytes, distinct: of the counted text, and of its pretokens. weighted: its bytes times their weights.
     mixture: the weighted sources. counts: the word counts, with `keep_counts`.
     """
@@ -401,7 +404,7 @@ class Trained:
     nbytes: int
     distinct: int
     weighted: int
-    mixture: Sequence[Part]
+    mixture: Sequence[WeightedSource]
     counts: WordCounts | None
 
 
@@ -411,10 +414,10 @@ class _Arguments(Train):
 
     progress: Progress | bool | None = None
 
-    def trained(self, **given: Any) -> Tokenizer:
-        """The tokenizer of the largest size, trained on what is given."""
+    def trained(self, **text: Any) -> Tokenizer:
+        """The tokenizer of the largest size. text: the options of `Train` that name the text."""
         with drawn(self.progress) as show:
-            return replace(self, vocab_size=self.sizes, **given).run(progress=show).tok
+            return replace(self, vocab_size=self.sizes, **text).run(progress=show).tok
 
 
 @takes_options(_Arguments)
@@ -426,19 +429,19 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
     vocab_size: the number of tokens, including the 256 bytes and the special tokens.
     split: the name of a split pattern ("cl100k"), of an encoding or a model that uses it ("gpt-4o"), a regular expression,
         or several of these, each of which cuts the pretokens of the one before.
-    weights: how much each occurrence counts, by source: {"code/": "1/2"}. See `CountOptions`.
+    weights: the weight of each occurrence by source, such as {"code/": "1/2"}. See `CountOptions`.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
     superwords: "superbpe" for tokens that span words, trained in a second stage, or "boundless" for tokens of whole pretokens.
-    target: "tiktoken", "transformers", "llama.cpp" or "sentencepiece": an error before training if that program could not run
-        the result. For "sentencepiece", a BPE model of characters in its format, with a token for each byte unless there is an
-        `unknown_token` for other characters.
-    normalize: changes of text before it is split, in training and encoding, such as ["nfkc", "lowercase"]. With word counts,
-        the changes that their text went through.
+    target: "tiktoken", "transformers", "llama.cpp" or "sentencepiece". Options that this program does not support are an error
+        before training. For "sentencepiece", the result is a BPE model of characters in its format, with a token for each byte
+        unless there is an `unknown_token` for other characters.
+    normalize: normalizations of text before it is split, in training and encoding, such as ["nfkc", "lowercase"]. With word
+        counts, those of the counted text.
     alphabet: "bytes", or "characters" with `coverage`, the share of all characters to keep, or with the `characters`
         themselves, and `unknown_token` for the others.
     output: the folder to save the tokenizer in.
-    progress: True draws bars, also in a notebook. Otherwise it is called as progress(stage, done, total). If it has a method
-        `event`, that gets each merge and removal as it happens, as a `TrainingEvent`.
+    progress: True draws bars, also in a notebook. Otherwise it is called as progress(stage, done, total). Its method `event`, if
+        there is one, is called with a `TrainingEvent` for each merge and removal as it happens.
     All options are those of `tokenmill train`: see `Train`.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
@@ -458,8 +461,8 @@ def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> To
 def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, int], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on word counts, or on a mapping of words to counts such as a Counter. Options as for `train`.
 
-    split: the tokenizer's split pattern, for counts that do not name theirs. By default it does not split text.
-    text: the files that were counted, for `superwords`, whose second stage reads them.
+    split: the tokenizer's split pattern, for counts without one. By default the tokenizer does not split text.
+    text: the counted files, for `superwords`, whose second stage reads them.
     """
     from .counting import WordCounts
 
@@ -475,8 +478,8 @@ def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Argument
     languages: the training text of each language by name: sources as for `train`, saved word counts, or WordCounts.
     development: a text of each language, ideally the same text in each; the language with the most tokens chooses.
     ratios: in place of development texts, the bytes per token that each language should have, relative to the others.
-    window, alpha: a language chooses at most alpha / n of any `window` merges, n being the number of languages.
-    global_merges: how many merges of plain BPE on all languages together come first.
+    window, alpha: a language chooses at most alpha / n of any `window` merges, for n languages.
+    global_merges: the number of first merges by plain BPE on all languages together.
     split: as for `train`; by default that of saved word counts, or "llama3".
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
@@ -484,7 +487,7 @@ def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Argument
 
 
 def _is_counts(text: Any) -> bool:
-    """Return whether a text is word counts, given alone or as the only one of a list."""
+    """Return whether a text is WordCounts, or one path of word counts, alone or in a list."""
     from .counting import WordCounts
 
     paths = [text] if isinstance(text, str | os.PathLike) else text

@@ -13,7 +13,7 @@ import tokenmill.counting.threads as threads
 import tokenmill.sources.blocks as reading
 from tokenmill import WordCounts
 from tokenmill.counting import CountOptions, count, count_iterator
-from tokenmill.counting.rows import ArrayRows, concatenate, merge_rows, merged
+from tokenmill.counting.rows import ArrayRows, concatenate, merge_partitions, merge_rows
 from tokenmill.counting.spill import Spill, write_run
 from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.errors import OutputError, UsageError
@@ -26,7 +26,7 @@ WORDS = r" [^ ]*|[^ ]+"
 def tiny(monkeypatch):
     """Limits below the least, many threads all the same, small blocks, and tables of 1024 slots where the limit is 1."""
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
-    monkeypatch.setattr(threads, "PER_THREAD", 0)
+    monkeypatch.setattr(threads, "PER_THREAD", 1)
     monkeypatch.setattr(reading, "BLOCK", 2000)
 
 
@@ -180,7 +180,7 @@ def test_runs_are_opened_at_any_part(tmp_path):
     for bits in (0, 1, 2, 5, 8):
         rows = []
         for first in range(0, 1 << bits, max(1, (1 << bits) // 3)):
-            rows += merged(runs, bits, range(first, min(1 << bits, first + max(1, (1 << bits) // 3))))
+            rows += merge_partitions(runs, bits, range(first, min(1 << bits, first + max(1, (1 << bits) // 3))))
         found = concatenate(rows)
         assert [part.tolist() for part in found] == [part.tolist() for part in expected]
 

@@ -13,7 +13,7 @@ from tokenmill.counting import store
 from tokenmill.counting.add_saved import add_up
 from tokenmill.counting.ddfreq import read_ddfreq
 from tokenmill.counting.rows import concatenate
-from tokenmill.counting.store import About, name_of_file, write_file
+from tokenmill.counting.store import CountsMetadata, name_of_file, write_file
 from tokenmill.errors import FormatError, InputError, OutputError, UsageError
 
 COUNTS = {b"low": 2**30, b" lower": 2, b"": 1, b"a\tb\nc\r\\x41\\": 3, b"x" * 3000: 8, bytes(range(256)): 7, b"\xff": 1}
@@ -142,8 +142,10 @@ def test_no_more_inputs_are_merged_at_once_than_memory_holds(tmp_path, monkeypat
     for name, counts in zip(names, parts, strict=True):
         counts.save(name)
     WordCounts.merge(parts).save(tmp_path / "expected")
-    merged, merge = [], store.merged
-    monkeypatch.setattr(store, "merged", lambda sources, *how: merged.append(len(sources)) or merge(sources, *how))
+    merged, merge = [], store.merge_partitions
+    monkeypatch.setattr(
+        store, "merge_partitions", lambda sources, *how: merged.append(len(sources)) or merge(sources, *how)
+    )
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
     for limit, expected in ((4 * sum_saved.SAVED, 3), (9 * sum_saved.SAVED, 9), (1, 5)):
         add_up(names, tmp_path / "sum", memory_limit=limit, overwrite=True)
@@ -180,7 +182,7 @@ def test_pretokens_out_of_order_are_damage(tmp_path):
     counts = WordCounts.from_mapping(many(1000, 1))
     (tmp_path / "a").mkdir()
     with open(tmp_path / "a" / name_of_file(0, 1), "wb") as file:
-        write_file(file, About(), [(counts.arena, counts.offsets, counts.counts)])
+        write_file(file, CountsMetadata(), [(counts.arena, counts.offsets, counts.counts)])
     with pytest.raises(FormatError, match="not in the order"):
         add_up([tmp_path / "a"], tmp_path / "c")
 

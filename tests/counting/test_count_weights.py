@@ -82,7 +82,7 @@ def test_the_same_bytes_spilled_resumed_or_not(corpus, tmp_path, monkeypatch):
     right = {word: times for word, times in expected(RIGHT, 6).items() if times >= 2 * 6}
     assert dict(WordCounts.load("whole").items()) == right
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
-    monkeypatch.setattr(threads, "PER_THREAD", 0)
+    monkeypatch.setattr(threads, "PER_THREAD", 1)
     monkeypatch.setattr(reading, "BLOCK", 2000)
     spilled = count_to_folder(
         corpus, "spilled", split=WORDS, options=CountOptions(weights=WEIGHTS, min_count=2, memory_limit=1)

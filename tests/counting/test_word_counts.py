@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import tokenmill
 from tokenmill import WordCounts
 from tokenmill.counting import store as storage
-from tokenmill.counting.rows import hashes_of
+from tokenmill.counting.rows import hashes
 from tokenmill.errors import FormatError, OutputError, UsageError
 
 COUNTS = {b"low": 5, b" lower": 2, b"": 1, b"x" * 1000: 2**17, "漢字".encode(): 2**27, b"\xff\0": 0}
@@ -195,22 +195,22 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
     monkeypatch.setattr(storage, "GROUP_BYTES", 1000)
     counts = WordCounts.merge([WordCounts.from_mapping(many(5000) | {b"z" * 3000: 1, b"y" * 999: 2})])
     arena, offsets, numbers = counts.arena, counts.offsets, counts.counts
-    hashes = hashes_of((arena, offsets, numbers))
+    order = hashes(arena, offsets)
     for total_bytes in (0, 5 * 2**30):
         written = []
         for step in (5002, 1, 7, 299, 1000):
 
-            def part_of(sources, file, bits, pause, step=step):
-                (rows,) = np.nonzero([h >> (64 - bits) == file for h in hashes.tolist()])
+            def rows_of(sources, file, bits, pause, step=step):
+                (rows,) = np.nonzero([h >> (64 - bits) == file for h in order.tolist()])
                 first, last = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
                 for i in range(first, last, step):
                     yield arena, offsets[i : min(last, i + step) + 1], numbers[i : min(last, i + step)]
 
             folder = tmp_path / f"{total_bytes}-{step}"
             folder.mkdir()
-            monkeypatch.setattr(storage, "merged_part", part_of)
+            monkeypatch.setattr(storage, "merge_partition", rows_of)
             with ThreadPoolExecutor(1) as pool:
-                totals = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), [], pool)
+                totals = storage.write_counts(folder, storage.CountsMetadata(("p",), 3, total_bytes), [], pool)
             assert (totals.distinct, totals.pretokens) == (len(counts), int(numbers.sum()))
             written.append(folder_bytes(folder))
             assert list(WordCounts.load(folder).items()) == list(counts.items())
@@ -221,7 +221,7 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
 def test_files_that_get_no_rows_are_empty(tmp_path):
     folder = tmp_path / "c"
     folder.mkdir()
-    storage.write_counts(folder, storage.About((), 0, 4 * 2**30), [])
+    storage.write_counts(folder, storage.CountsMetadata((), 0, 4 * 2**30), [])
     assert len(list(folder.iterdir())) == 4
     assert len(WordCounts.load(folder)) == 0
 

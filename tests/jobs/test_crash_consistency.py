@@ -38,7 +38,7 @@ def root_folder(tmp_path):
 def test_count(root_folder, source, monkeypatch, is_old):
     for module, name, value in (
         (count_options, "LEAST_MEMORY", 1),
-        (threads, "PER_THREAD", 0),
+        (threads, "PER_THREAD", 1),
         (blocks, "BLOCK", 9000),
     ):
         monkeypatch.setattr(module, name, value)

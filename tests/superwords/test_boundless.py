@@ -55,7 +55,7 @@ def test_random_corpora(seed, monkeypatch):
     n_superwords = 0
     for _ in range(30):
         monkeypatch.setattr(passes, "_MOST_TOTALS", rng.choice([1, 1 << 24]))
-        monkeypatch.setattr(passes, "_KEPT", rng.choice([0, 25]))
+        monkeypatch.setattr(passes, "_KEPT_PERCENT", rng.choice([0, 25]))
         guess = rng.choice([1, 2, 5, 1000])
         monkeypatch.setattr(passes, "guess", lambda totals, wanted, guess=guess: guess)
         tok = same(

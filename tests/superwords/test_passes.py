@@ -41,7 +41,7 @@ def test_little_memory_changes_nothing(corpus, tmp_path, monkeypatch, kind):
     monkeypatch.setattr(
         Spill, "write", lambda self, *args, **options: spills.append(self) or write(self, *args, **options)
     )
-    monkeypatch.setattr(passes, "_KEPT", 0)
+    monkeypatch.setattr(passes, "_KEPT_PERCENT", 0)
     monkeypatch.setattr(passes, "guess", lambda totals, wanted: 1)
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
     assert train(corpus, kind, memory_limit=1 << 19) == train(corpus, kind)
@@ -73,7 +73,7 @@ def test_what_a_killed_training_spilled_is_deleted_by_the_next(corpus, tmp_path,
         Spill, "write", lambda self, *args, **more: folders.add(self.folder.parent) or write(self, *args, **more)
     )
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
-    monkeypatch.setattr(passes, "_KEPT", 0)
+    monkeypatch.setattr(passes, "_KEPT_PERCENT", 0)
     options = {"superwords": "superbpe", "stage1_size": 400, "memory_limit": 1 << 17}
     tokenmill.train(corpus, 500, output=tmp_path / "tok", **options)
     assert folders == {left.parent} and not left.parent.exists()

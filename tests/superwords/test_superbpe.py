@@ -56,7 +56,7 @@ def test_random_corpora(seed, monkeypatch):
     rng = random.Random(seed)
     for _ in range(40):
         monkeypatch.setattr(passes, "_MOST_TOTALS", rng.choice([1, 1 << 24]))
-        monkeypatch.setattr(passes, "_KEPT", rng.choice([0, 25]))
+        monkeypatch.setattr(passes, "_KEPT_PERCENT", rng.choice([0, 25]))
         guess = rng.choice([1, 2, 5, 1000])
         monkeypatch.setattr(passes, "guess", lambda totals, wanted, guess=guess: guess)
         same(
@@ -136,7 +136,7 @@ def test_the_cut_and_the_kept_ids_change_nothing(tmp_path, monkeypatch):
     found = set()
     for guess, kept, threads in [(None, 25, 1), (1, 25, 2), (None, 0, 2), (10**6, 0, 1), (10**6, 25, 2)]:
         with monkeypatch.context() as patch:
-            patch.setattr(passes, "_KEPT", kept)
+            patch.setattr(passes, "_KEPT_PERCENT", kept)
             if guess is not None:
                 patch.setattr(passes, "guess", lambda totals, wanted, guess=guess: guess)
             options = {"stage1_size": 400, "num_threads": threads}

@@ -11,7 +11,7 @@ import pytest
 import tokenmill
 from naive_parity import train_naive_parity
 from tokenmill import WordCounts
-from tokenmill.counting.weights import Part
+from tokenmill.counting.weights import WeightedSource
 from tokenmill.errors import InputError, UsageError
 from tokenmill.training import Options, loops
 from tokenmill.training.options import Parity
@@ -168,7 +168,7 @@ def test_wrong_options(options, message):
 
 def test_weighted_counts():
     """A pair of weighted counts is compared with min_pair_count times their scale. Texts of two scales have no common length."""
-    halves = (Part("a.txt", "1/2", 8), Part("other sources", "1", 4))
+    halves = (WeightedSource("a.txt", "1/2", 8), WeightedSource("other sources", "1", 4))
 
     def weighted(words):
         counts = WordCounts.from_mapping({word: 2 * count for word, count in words.items()})

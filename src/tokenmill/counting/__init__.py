@@ -1,8 +1,8 @@
 """Pretokens to word counts, in four steps.
 
-Read: `reading` shares sources among `threads`. Count: `to_memory` and `to_folder`. Merge: `rows` (the one merge), `spill`
+Read: `reading` shares sources among `threads`. Count: `to_memory` and `to_folder`. Merge: `rows` (the only merge), `spill`
 (sorted runs on disk), `add_saved` (sums of saved counts). Store: `word_counts` in memory, `store` as Parquet, `ddfreq` for
-ddtokens. `count_to_folder` (to_folder.py) and `add_up` (add_saved.py) are imported from their modules.
+ddtokens. Import `count_to_folder` and `add_up` from to_folder.py and add_saved.py.
 """
 
 from typing import TYPE_CHECKING

@@ -1,10 +1,10 @@
-"""The counting kernel: the one merge of counts, into rows in canonical order.
+"""The counting kernel: the only merge of counts, into rows in canonical order.
 
-A merge gathers the rows of a part of the hash range from tables and arrays, in any order, sorts them, and adds up the counts of
-equal pretokens. Hashes are evenly distributed, so sorting takes linear time: each row goes to a bucket by its hash, and a bucket
-has one or two rows. Nothing is looked up, and sources are only read, so any parts can be merged at once.
+A merge gathers the rows of a partition of the hash range from tables and arrays, in any order, sorts them, and adds up the
+counts of equal pretokens. Hashes are evenly distributed, so sorting takes linear time: each row goes to a bucket by its hash,
+and a bucket has one or two rows. Nothing is looked up, and sources are only read, so partitions can be merged in parallel.
 
-    begin(), then add_table() and add_rows(), then finish(), which tells how much there is, then write()
+    begin(), then add_table() and add_rows(), then finish()
 """
 
 import cython
@@ -16,9 +16,11 @@ from cython.cimports.tokenmill.kernels._arrays import grow
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of
 
-EMPTY = cython.declare(uint64_t, 0xFE)  # the tag of the pretoken without bytes, which only mappings made by hand have
-STEP = cython.declare(cython.size_t, 512)  # slots looked at between two looks at how much room there is
-CROWD = cython.declare(cython.size_t, 256)  # rows of a bucket that insertion sort takes; only crafted hashes give more
+from ..errors import UsageError
+
+EMPTY = cython.declare(uint64_t, 0xFE)  # the tag of the empty pretoken, which only mappings have
+STEP = cython.declare(cython.size_t, 512)  # slots between two checks of the room for rows
+CROWD = cython.declare(cython.size_t, 256)  # rows of a bucket for insertion sort; only crafted hashes have more
 
 Row = cython.struct(
     hash=uint64_t, count=uint64_t, pretoken=cython.pointer(cython.const[uint8_t]), length=cython.size_t)
@@ -28,7 +30,7 @@ Row = cython.struct(
 @cython.nogil
 @cython.exceptval(check=False)
 def _order(first: cython.pointer(cython.const[cython.void]), second: cython.pointer(cython.const[cython.void])) -> cython.int:
-    """Which of two rows comes first in canonical order; 0 if they have the same pretoken."""
+    """Compare two rows by canonical order, for qsort; 0 if they have the same pretoken."""
     a = cython.cast(cython.pointer(cython.const[Row]), first)
     b = cython.cast(cython.pointer(cython.const[Row]), second)
     if a.hash != b.hash:
@@ -42,7 +44,7 @@ def _order(first: cython.pointer(cython.const[cython.void]), second: cython.poin
 @cython.final
 @cython.cclass
 class RowMerge:
-    """Merges rows of one part of the hash range. Use one again for the next part: its memory is there already."""
+    """A merge of the rows of one partition of the hash range. `begin` makes it ready for the next, with the same memory."""
 
     rows: cython.pointer(Row)
     sorted: cython.pointer(Row)
@@ -51,11 +53,10 @@ class RowMerge:
     sorted_room: cython.size_t
     bounds_room: cython.size_t
     used: cython.size_t
-    nbytes: cython.size_t
-    kept: list  # arrays that rows point into
+    owners: list  # of the memory that rows point into
 
     def __cinit__(self):
-        self.kept = []
+        self.owners = []
 
     def __dealloc__(self):
         free(self.rows)
@@ -63,28 +64,28 @@ class RowMerge:
         free(self.bounds)
 
     def begin(self):
-        """Forget all rows."""
-        self.used = self.nbytes = 0
-        self.kept.clear()
+        """Remove all rows."""
+        self.used = 0
+        self.owners.clear()
 
     def add_table(self, table: CountTable, first: cython.size_t, last: cython.size_t, low: uint64_t, high: uint64_t):
-        """Add the rows in the slots first:last of a table whose hash is from `low` to `high`.
+        """Add the rows with a hash from `low` to `high` in the slots first:last of a table.
 
-        Unless the table is seeded, rows that other rows displaced follow up to the next empty slot, and round the end.
+        Unless the table is seeded, displaced rows follow up to the next empty slot, also from the table's end to its start.
         """
         entries: cython.pointer(Entry) = table.entries
         slots: cython.size_t = table.slots
-        at: cython.size_t = first
+        slot: cython.size_t = first
         more: cython.bint = True
         i: cython.size_t = self.used
-        self.kept.append(table)
+        self.owners.append(table)
         with cython.nogil:
             while more:
                 self.make_room(STEP)
-                stop = at + STEP
-                while at < stop:
-                    entry = entries + (at if at < slots else at - slots)
-                    if at >= last and (table.seeded or entry.hi == 0 or at - first == slots):
+                stop = slot + STEP
+                while slot < stop:
+                    entry = entries + (slot if slot < slots else slot - slots)
+                    if slot >= last and (table.seeded or entry.hi == 0 or slot - first == slots):
                         more = False
                         break
                     # Every second slot or so is empty, unpredictably, so nothing branches on it.
@@ -93,13 +94,13 @@ class RowMerge:
                     row.hash = hash
                     row.count = entry.count
                     row.length = entry.hi >> 56
-                    row.pretoken = table.arena + entry.place
+                    row.pretoken = table.arena + entry.offset
                     if row.length != LONG:
                         row.pretoken = cython.cast(cython.pointer(cython.const[uint8_t]), entry)
                     tm_prefetch(row.pretoken)
                     self.used += (entry.hi != 0) & (hash >= low) & (hash <= high)
-                    at += 1
-            for i in range(i, self.used):  # a long pretoken is after its length
+                    slot += 1
+            for i in range(i, self.used):  # in the arena, a long pretoken follows its length
                 if self.rows[i].length == LONG:
                     memcpy(cython.address(self.rows[i].length), self.rows[i].pretoken, 8)
                     self.rows[i].pretoken += 8
@@ -110,7 +111,7 @@ class RowMerge:
         n: cython.size_t = counts.shape[0]
         size: cython.size_t = arena.shape[0]
         valid: cython.bint = True
-        self.kept.append(arena)
+        self.owners.append(arena)
         if cython.cast(cython.size_t, offsets.shape[0]) != n + 1 or hashes.shape[0] != counts.shape[0]:
             raise ValueError("there is one offset more than counts and hashes")
         with cython.nogil:
@@ -128,14 +129,17 @@ class RowMerge:
         if not valid:
             raise ValueError("the offsets do not ascend within the arena")
 
-    def finish(self):
-        """Merge all that was added. Returns how many rows there are, and how many bytes of pretokens."""
-        n: cython.size_t = 0
+    def finish(self) -> tuple:
+        """Merge the added rows. Return their arena, offsets and counts. UsageError if a sum needs more than 64 bits."""
+        import numpy as np
+
+        n: cython.Py_ssize_t = 0
+        nbytes: cython.size_t = 0
         last: cython.pointer(Row) = cython.NULL
         overflow: cython.bint = False
         with cython.nogil:
             self.sort()
-            for i in range(self.used):  # make one row of those with the same pretoken
+            for i in range(self.used):  # one row for each pretoken
                 row = self.sorted + i
                 if last != cython.NULL and last.hash == row.hash and _order(last, row) == 0:
                     last.count += row.count
@@ -143,28 +147,21 @@ class RowMerge:
                     continue
                 last = self.sorted + n
                 last[0] = row[0]
-                self.nbytes += row.length
+                nbytes += row.length
                 n += 1
-        self.used = n
         if overflow:
-            raise OverflowError("a count does not fit into 64 bits")
-        return self.used, self.nbytes
-
-    def write(self, arena: uint8_t[::1], offsets: uint64_t[::1], counts: uint64_t[::1]):
-        """Write the rows that `finish` told of: pretoken i ends at arena[offsets[i]]."""
-        position: cython.size_t = 0
-        if (cython.cast(cython.size_t, arena.shape[0]) < self.nbytes
-                or cython.cast(cython.size_t, offsets.shape[0]) < self.used
-                or cython.cast(cython.size_t, counts.shape[0]) < self.used):
-            raise ValueError("the arrays are too short for the rows")
+            raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1")
+        arena: uint8_t[::1] = np.empty(nbytes, np.uint8)
+        offsets: uint64_t[::1] = np.zeros(n + 1, np.uint64)
+        counts: uint64_t[::1] = np.empty(n, np.uint64)
         with cython.nogil:
-            for i in range(self.used):
+            for i in range(n):
                 row = self.sorted + i
                 if row.length:
-                    memcpy(cython.address(arena[position]), row.pretoken, row.length)
-                position += row.length
-                offsets[i] = position
+                    memcpy(cython.address(arena[offsets[i]]), row.pretoken, row.length)
+                offsets[i + 1] = offsets[i] + row.length
                 counts[i] = row.count
+        return np.asarray(arena), np.asarray(offsets), np.asarray(counts)
 
     @cython.cfunc
     @cython.nogil
@@ -199,7 +196,7 @@ class RowMerge:
             self.bounds[(self.rows[i].hash - low) >> shift] += 1
         for i in range(buckets):
             size = self.bounds[i]
-            self.bounds[i] = end  # where the next row of the bucket goes
+            self.bounds[i] = end  # the index of the bucket's next row
             end += size
         for i in range(n):
             j: cython.size_t = (self.rows[i].hash - low) >> shift
@@ -220,8 +217,11 @@ class RowMerge:
         return 0
 
 
-def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1], out: uint64_t[::1]):
-    """The canonical hash of each pretoken arena[offsets[i]:offsets[i + 1]], by which word counts are ordered."""
+def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1]):
+    """The canonical hash of each pretoken arena[offsets[i]:offsets[i + 1]], by which word counts are ordered; uint64."""
+    import numpy as np
+
+    out: uint64_t[::1] = np.empty(offsets.shape[0] - 1, np.uint64)
     empty: tm_key
     empty.lo = 0
     empty.hi = EMPTY << 56
@@ -232,3 +232,4 @@ def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::
                 key = tm_key_of(cython.address(arena[0]) + offsets[i], offsets[i + 1] - offsets[i],
                                 cython.address(arena[0]) + arena.shape[0], TM_CANONICAL)
             out[i] = tm_hash(key, TM_CANONICAL)
+    return np.asarray(out)

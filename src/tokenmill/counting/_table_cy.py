@@ -1,27 +1,27 @@
-"""The counting kernel: the pretokens of a text into a table of distinct pretokens with 64-bit counts.
+"""The counting kernel: a table of the distinct pretokens of a text with 64-bit counts.
 
 The table has open addressing, linear probing, entries of 32 bytes, two to a cache line:
 
     lo, hi   the key (kernels/_pretoken_key.h); hi is 0 if the slot is empty
-    count    how often the pretoken was seen
-    place    where a pretoken of more than 15 bytes is in the arena: its length in 8 bytes, then its bytes
+    count    the number of occurrences
+    offset   of a pretoken of more than 15 bytes in the arena: its length in 8 bytes, then its bytes
 
 The home slot grows with the canonical hash: slot = hash * slots / 2**64. So the entries are in the canonical order of word
-counts, ascending (hash, bytes), but for small disorder inside a run of full slots, and tables merge like sorted lists
+counts, ascending (hash, bytes), but for small disorder between two empty slots, and tables merge like sorted lists
 (_row_merge_cy.py).
 
 Anyone can compute pretokens that collide under the canonical hash. So the table counts its probes past the home slot. If
-they exceed 16 for each addition, it moves its entries to slots of a hash with a random seed: it is `seeded` then, and in no order,
-until it is cleared.
+they exceed 16 for each addition, it moves its entries to the slots of a hash with a random seed. Until it is cleared, it is
+`seeded` then, and in no order.
 
 Additions come some hundred at a time: first all home slots and prefetches, then all probes, so that their cache misses
 overlap. The table never grows by itself: without `room` the caller must `grow` it, or write it out and clear it.
 
-Few distinct pretokens are most of the text. A direct-mapped cache in front of the table counts those seen last: a pretoken
-that is there is counted there, another one takes the slot, and what was in it goes to the table with its count. In samples
-of 4 MB, 82 % of the pretokens of many languages and 92 to 94 % of English and code never reach the table, whose
-entries are scattered over more memory than the processor's caches hold. The cache is empty between two calls of `count_text`, so
-from outside a table is always complete.
+Few distinct pretokens are most of the text. A direct-mapped cache in front of the table counts the latest ones: a pretoken in
+the cache is counted there; another one takes its slot, and the old one goes to the table with its count. In samples of 4 MB,
+82 % of the pretokens of many languages and 92 to 94 % of English and code never reach the table, whose entries are scattered
+over more memory than the processor's caches hold. The cache is empty between two calls of `count_text`, so a table is complete
+for its callers.
 """
 
 import cython
@@ -46,8 +46,8 @@ WINDOW_STEPS = cython.declare(cython.size_t, 1 << 20)  # probes past the home sl
 class CountTable:
     """Distinct pretokens with their counts.
 
-    slots: how many entries there is memory for. At most half of them are used, or five eighths in a table of HUGE slots,
-        where fresh memory for twice as many costs more than longer probes. `use_more` allows three quarters.
+    slots: the number of entries that it has memory for. At most half of them are used, or five eighths in a table of HUGE
+        slots, where fresh memory for twice as many costs more than longer probes. `use_more` allows three quarters.
     """
 
     def __cinit__(self, slots: cython.size_t = 1 << 16):
@@ -69,21 +69,21 @@ class CountTable:
 
     @property
     def room(self):
-        """The number of pretokens that the table takes before it must grow, or be written out and cleared."""
+        """The number of pretokens to add before the table must grow, or be written to disk and cleared."""
         return self.most - self.used - 2 * MOST + 1 if self.has_room(2 * MOST) else 0
 
     @property
     def nbytes(self):
-        """Bytes of memory held."""
+        """Bytes of memory in use."""
         return self.slots * cython.sizeof(Entry) + self.arena_used
 
     @property
     def arena_bytes(self):
-        """Bytes of memory held for pretokens of more than 15 bytes."""
+        """Bytes of memory in use for pretokens of more than 15 bytes."""
         return self.arena_used
 
     def check(self):
-        """Raise what went wrong while no error could be raised."""
+        """Raise the error of a method that ran without the GIL."""
         if self.no_memory:
             self.no_memory = False
             raise MemoryError("no memory for the bytes of long pretokens")
@@ -95,9 +95,9 @@ class CountTable:
                      out: cython.pointer(Addition)) -> cython.Py_ssize_t:
         """Count the n pretokens text[start:ends[0]], text[ends[0]:ends[1]]... in `slots` slots of the cache.
 
-        What they displace is written to `out`, and so are pretokens of more than 15 bytes, and all of them near the end of
-        the text's memory, text[readable]. `slots` is a power of two of at most CACHED. Returns how many additions were
-        written, at most n.
+        The pretokens that they displace are written to `out`, and so are those of more than 15 bytes, and all pretokens near
+        the end of the text's memory, text[readable]. `slots` is a power of two of at most CACHED. Return the number of
+        additions in `out`, at most n.
         """
         cache: cython.pointer(Addition) = self.cache
         mask: uint64_t = slots - 1
@@ -130,8 +130,8 @@ class CountTable:
             slot.count = (old.count & (0 - same)) + 1
         return m
 
-    def add_all(self, some: cython.pointer(cython.const[Addition]), n: cython.Py_ssize_t) -> cython.bint:
-        """Add up to MOST pretokens, for which the table must have room; False if memory for long ones ran out."""
+    def add_all(self, additions: cython.pointer(cython.const[Addition]), n: cython.Py_ssize_t) -> cython.bint:
+        """Add up to MOST pretokens, for which the table must have room. Return False if memory for long ones ran out."""
         homes: cython.size_t[MOST]
         entries: cython.pointer(Entry) = self.entries
         slots: cython.size_t = self.slots
@@ -140,7 +140,7 @@ class CountTable:
         weight: uint64_t = self.weight
         key: tm_key
         for i in range(n):
-            add = some + i
+            add = additions + i
             key.lo = add.lo
             key.hi = add.hi
             if (key.hi >> 56) == LONG:
@@ -154,7 +154,7 @@ class CountTable:
         if room and not self.reserve_arena(room):
             return False
         for i in range(n):
-            add = some + i
+            add = additions + i
             slot = homes[i]
             count = weight * add.count
             while True:
@@ -172,7 +172,7 @@ class CountTable:
                     entry.hi = add.hi
                     entry.count = count
                     if (add.hi >> 56) == LONG:
-                        entry.place = self.keep(add.pretoken, add.length)
+                        entry.offset = self.keep(add.pretoken, add.length)
                     self.used += 1
                     break
                 slot += 1
@@ -189,7 +189,7 @@ class CountTable:
         return True
 
     def reseed(self) -> cython.void:
-        """Move the entries to slots of the seeded hash; without memory for that, they stay where they are."""
+        """Move the entries to the slots of the seeded hash. Without memory for that, do nothing."""
         self.window_steps = 0
         if self.seeded:
             return
@@ -204,7 +204,7 @@ class CountTable:
 
     def move(self, entry: cython.pointer(cython.const[Entry]), to: cython.pointer(Entry),
              slots: cython.size_t) -> cython.void:
-        """Put an entry, unless it is empty, into the first free slot of another table."""
+        """Copy an entry, unless it is empty, to the first empty slot of another table."""
         if entry.hi == 0:
             return
         slot = self.home(entry, slots)
@@ -229,16 +229,17 @@ class CountTable:
         return True
 
     def keep(self, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t) -> cython.size_t:
-        place: cython.size_t = self.arena_used
-        memcpy(self.arena + place, cython.address(length), 8)
-        memcpy(self.arena + place + 8, pretoken, length)
-        self.arena_used = place + 8 + length
-        return place
+        """Append a long pretoken to the arena. Return its offset."""
+        offset: cython.size_t = self.arena_used
+        memcpy(self.arena + offset, cython.address(length), 8)
+        memcpy(self.arena + offset + 8, pretoken, length)
+        self.arena_used = offset + 8 + length
+        return offset
 
     # ------------------------------------------------------------------ growing
 
     def grow(self, slots: cython.size_t, pause):
-        """Move the entries to a table of `slots` slots, which are more. pause: called often; it may raise to give up."""
+        """Move the entries to a larger table. pause: called often; it may raise to give up."""
         entries = cython.cast(cython.pointer(Entry), tm_pages_new(slots * cython.sizeof(Entry)))
         first: cython.size_t = 0
         if entries == cython.NULL:
@@ -257,11 +258,11 @@ class CountTable:
         self.most = self.slots // 2 if self.slots < HUGE else self.slots // 8 * 5
 
     def use_more(self):
-        """Let three quarters of the slots be used: slower, but if there is no memory to grow, it saves writing out."""
+        """Allow three quarters of the slots to be used: slower, but cheaper than a spill where there is no memory to grow."""
         self.most = self.slots // 4 * 3
 
     def clear(self):
-        """Forget all pretokens; the slots stay."""
+        """Remove all pretokens. The slots stay."""
         with cython.nogil:
             memset(self.entries, 0, self.slots * cython.sizeof(Entry))
         tm_pages_free(self.arena, self.arena_size)
@@ -278,7 +279,7 @@ def _next_ends(scanner: Scanner | None, base: cython.pointer(cython.const[uint8_
                document_ends: cython.const[uint64_t][::1], position: cython.size_t,
                document: cython.pointer(cython.Py_ssize_t), ends: cython.pointer(cython.size_t),
                batch: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """The ends of the next pretokens from `position` on, and of the next documents too; how many there are.
+    """Write the ends of the next pretokens from `position` on to `ends`, also those of the next documents. Return their number.
 
     scanner: None if each document is a pretoken.
     """
@@ -306,10 +307,10 @@ def _next_ends(scanner: Scanner | None, base: cython.pointer(cython.const[uint8_
 def count_text(table: CountTable, scanner: Scanner | None, text: cython.const[uint8_t][::1],
                document_ends: cython.const[uint64_t][::1], position: cython.size_t, document: cython.Py_ssize_t,
                limit: cython.size_t):
-    """Count the pretokens of text[position:], where document i ends at document_ends[i]. Without a scanner, they are pretokens.
+    """Count the pretokens of text[position:], whose document i ends at document_ends[i]. Without a scanner, documents are pretokens.
 
-    Stops at the end of the last document, when the table is full, or after about `limit` bytes. Returns the new
-    (position, document) to go on from.
+    Stop at the end of the last document, when the table is full, or after about `limit` bytes. Return the new
+    (position, document).
     """
     documents: cython.Py_ssize_t = document_ends.shape[0]
     if text.shape[0] == 0 or documents == 0:
@@ -317,11 +318,11 @@ def count_text(table: CountTable, scanner: Scanner | None, text: cython.const[ui
     base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0])
     start: cython.size_t = position
     ends: cython.size_t[512]
-    some: Addition[768]  # BATCH + MOST
+    additions: Addition[768]  # BATCH + MOST
     waiting: cython.Py_ssize_t = 0
     emptied: cython.size_t = 0
     stuck: cython.bint = False
-    # What waits, what comes in and what is in the cache may all be new to the table. With little room, they are fewer.
+    # Waiting additions, those of the next batch and those in the cache may all be new to the table. Little room makes them fewer.
     batch: cython.Py_ssize_t = BATCH
     slots: cython.size_t = CACHED
     while slots > 1 and not table.has_room(MOST + batch + slots):
@@ -338,12 +339,12 @@ def count_text(table: CountTable, scanner: Scanner | None, text: cython.const[ui
             if n == 0:
                 stuck = document < documents
                 break
-            waiting += table.count_cached(slots, base, position, ends, n, text.shape[0], some + waiting)
+            waiting += table.count_cached(slots, base, position, ends, n, text.shape[0], additions + waiting)
             position = ends[n - 1]
-            while waiting >= MOST and table.add_all(some + waiting - MOST, MOST):
+            while waiting >= MOST and table.add_all(additions + waiting - MOST, MOST):
                 waiting -= MOST
         if not table.no_memory:
-            table.add_all(some, waiting)
+            table.add_all(additions, waiting)
             while emptied < slots:  # an empty slot adds 0 to nothing
                 table.add_all(table.cache + emptied, min(MOST, slots - emptied))
                 emptied += MOST

@@ -13,11 +13,11 @@ from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
 from .options import CountSummary, memory_limit_of, summary_of
 from .rows import RowSource, merge_all, sort_rows, text_bytes, times
 from .spill import temporary_spill
-from .store import About, SavedCounts, is_own, write_counts
+from .store import CountsMetadata, SavedCounts, is_own, write_counts
 from .weights import Weighing, Weight, scaled
 from .word_counts import sum_of
 
-SAVED = 16 << 20  # bytes of memory for the row group of a folder that is merged
+SAVED = 16 << 20  # bytes of memory for a row group of a folder
 
 
 @suggests_options
@@ -33,11 +33,9 @@ def add_up(
 ) -> CountSummary:
     """Add up word counts: folders and .ddfreq files. With one input, this converts it to another format.
 
-    One thread does it: it is one merge of sorted files.
-
     output: a folder, or a file whose name ends with .ddfreq.
-    min_count: leave out pretokens that were seen fewer times in all, as weighted.
-    weights: how much each input counts, as in `CountOptions`.
+    min_count: leave out pretokens with a lower weighted sum.
+    weights: of the inputs, as in `CountOptions`.
     overwrite: replace an existing output. Without it that is an OutputError.
     Raises UsageError if the inputs were split by different patterns, FormatError if one is damaged.
     """
@@ -56,45 +54,46 @@ def add_up(
     else:
         refuse_folder(output, is_own, overwrite=overwrite, sources=paths)
     weighing = Weighing(paths, weights)
-    abouts: list[About] = []
+    summands: list[CountsMetadata] = []
     make_folder(output.parent)
     with temporary_spill(output.parent) as spill:
         sources: list[RowSource] = []
         for number, path in enumerate(paths):
             factor = weighing.factors[weighing.group(path)]
             saved = SavedCounts(path, factor) if path.is_dir() else None
-            if saved is not None and saved.about is not None:
+            if saved is not None and saved.metadata is not None:
                 if len(sources) == max(2, limit // SAVED):
                     spill.add(sources)
                     sources = []
                 sources.append(saved)
-                abouts.append(saved.about)
-            else:  # in any order; a pretoken may come twice
+                summands.append(saved.metadata)
+            else:  # in any order, maybe with equal pretokens
                 total_bytes = 0
                 for rows in saved.row_groups() if saved else (times(rows, factor) for rows in read_ddfreq(path)):
                     total_bytes += text_bytes(rows)
                     spill.add(sort_rows(rows))
-                abouts.append(About(total_bytes=total_bytes // factor))
+                summands.append(CountsMetadata(total_bytes=total_bytes // factor))
             if progress is not None:
                 progress("read", number + 1, len(paths))
         spill.compact()
-        about = _sum(abouts, weighing, paths)
+        metadata = _sum(summands, weighing, paths)
         sources += spill.runs
-        least = scaled(min_count, about.scale)
+        least = scaled(min_count, metadata.scale)
         if output.suffix == SUFFIX:
-            written = write_ddfreq(output, merge_all(sources), least)
+            totals = write_ddfreq(output, merge_all(sources), least)
         else:
             with atomic_folder(output, is_own, overwrite=overwrite) as folder:
-                written = write_counts(folder, about, sources, progress=progress, min_count=least)
-    return summary_of(about, written)
+                totals = write_counts(folder, metadata, sources, progress=progress, min_count=least)
+    return summary_of(metadata, totals)
 
 
-def _sum(abouts: list[About], weighing: Weighing, paths: Sequence[Path]) -> About:
-    whole = sum_of(abouts)
+def _sum(summands: list[CountsMetadata], weighing: Weighing, paths: Sequence[Path]) -> CountsMetadata:
+    """The metadata of the weighted sum of `paths`."""
+    whole = sum_of(summands)
     bytes_of = [0] * len(weighing.factors)
-    for path, about in zip(paths, abouts, strict=True):
-        bytes_of[weighing.group(path)] += about.total_bytes
-    mixture = weighing.parts(bytes_of)
+    for path, metadata in zip(paths, summands, strict=True):
+        bytes_of[weighing.group(path)] += metadata.total_bytes
+    mixture = weighing.mixture(bytes_of)
     if mixture and whole.mixture:
         raise UsageError("word counts of weighted sources cannot be weighted again. Count with all weights at once")
     return whole._replace(mixture=mixture or whole.mixture)

@@ -1,7 +1,7 @@
 """Word counts from and to ddtokens' .ddfreq files.
 
-The number of entries, then for each the length of the pretoken, its bytes, and its count. All numbers are 64-bit and
-little-endian.
+A file has the number of entries, then for each the length of the pretoken, its bytes, and its count. All numbers are 64-bit
+and little-endian.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import FormatError, InputError
 from ..jobs.outputs import atomic_file
-from .store import Written
+from .store import WrittenTotals
 
 if TYPE_CHECKING:
     from .rows import Rows
@@ -42,23 +42,23 @@ def is_split_by_ddtokens(rows: Rows) -> bool:
     return not spaces.any() and bool((sizes[with_newline] == 1).all())
 
 
-def write_ddfreq(path: Path, batches: Iterable[Rows], min_count: int = 0) -> Written:
-    """Write the rows that were seen at least `min_count` times."""
-    written = Written()
+def write_ddfreq(path: Path, batches: Iterable[Rows], min_count: int = 0) -> WrittenTotals:
+    """Write the rows with a count of at least `min_count`."""
+    totals = WrittenTotals()
     with atomic_file(path, "wb") as file:
         file.write(bytes(8))
-        for arena, offsets, counts in written.frequent(batches, min_count):
+        for arena, offsets, counts in totals.frequent(batches, min_count):
             data, ends, numbers = arena.tobytes(), offsets.tolist(), counts.tolist()
             for i, count in enumerate(numbers):
                 pretoken = data[ends[i] : ends[i + 1]]
                 file.write(len(pretoken).to_bytes(8, "little") + pretoken + count.to_bytes(8, "little"))
         file.seek(0)
-        file.write(written.distinct.to_bytes(8, "little"))
-    return written
+        file.write(totals.distinct.to_bytes(8, "little"))
+    return totals
 
 
 def read_ddfreq(path: Path) -> Iterator[Rows]:
-    """The rows in the order of the file. Damage raises a FormatError that says where."""
+    """The rows in the order of the file. Damage raises a FormatError with the position."""
     import numpy as np
 
     try:
@@ -66,7 +66,7 @@ def read_ddfreq(path: Path) -> Iterator[Rows]:
     except OSError as error:
         raise InputError(f"{path} cannot be opened: {error}") from error
     with file:
-        size, at = os.fstat(file.fileno()).st_size, 8
+        size, position = os.fstat(file.fileno()).st_size, 8
         header = file.read(8)
         if len(header) < 8:
             raise FormatError(f"{path} is not a .ddfreq file: it has fewer than 8 bytes")
@@ -75,16 +75,16 @@ def read_ddfreq(path: Path) -> Iterator[Rows]:
             pretokens, counts = [], []
             for entry in range(first, min(first + BATCH, total)):
                 length = int.from_bytes(file.read(8), "little")
-                if at + 16 + length > size:
+                if position + 16 + length > size:
                     raise FormatError(
                         f"{path} ends at byte {size:,} after {entry:,} of its {total:,} entries. It was cut off, or is not a "
                         ".ddfreq file."
                     )
                 pretokens.append(file.read(length))
                 counts.append(int.from_bytes(file.read(8), "little"))
-                at += 16 + length
+                position += 16 + length
             offsets = np.zeros(len(pretokens) + 1, np.uint64)
             np.cumsum([len(pretoken) for pretoken in pretokens], out=offsets[1:])
             yield np.frombuffer(b"".join(pretokens), np.uint8), offsets, np.array(counts, np.uint64)
-        if at < size:
-            raise FormatError(f"{path} goes on after its {total:,} entries, at byte {at:,}")
+        if position < size:
+            raise FormatError(f"{path} goes on after its {total:,} entries, at byte {position:,}")

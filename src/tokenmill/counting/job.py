@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,7 +54,7 @@ class Count(Options):
         return self.output.with_name(f".{self.output.name}.counts") if as_file else self.output
 
     def run(self, *, progress: Progress | None = None, on_skip: OnSkip | None = None) -> CountSummary:
-        """Count or add up. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
+        """Count or add up. on_skip: called for all that `skip_damaged` leaves out, in place of a warning."""
         from ..split import Splitter
         from ..split.patterns import DEFAULT
         from .add_saved import add_up
@@ -62,22 +63,19 @@ class Count(Options):
         self.check()
         options, job = self.options, self.job
         start = time.perf_counter()
-        limits: dict[str, Any] = {
-            "memory_limit": options.memory_limit,
-            "overwrite": job.overwrite,
-            "progress": progress,
-        }
+        add = partial(add_up, memory_limit=options.memory_limit, overwrite=job.overwrite, progress=progress)
         if self.merge:
-            summary = add_up(self.sources, self.output, min_count=options.min_count, weights=options.weights, **limits)
+            summary = add(self.sources, self.output, min_count=options.min_count, weights=options.weights)
         else:
             if self.folder != self.output:
                 refuse_existing(self.output, overwrite=job.overwrite, sources=self.sources)
                 job = replace(job, overwrite=True)
             splitter = Splitter(*(self.split or [DEFAULT]), special_tokens=self.special_tokens)
             skip = on_skip if options.read.skip_damaged else None
-            more: dict[str, Any] = {"options": options, "on_skip": skip, "job": job, "progress": progress}
-            summary = count_to_folder(self.sources, self.folder, split=splitter, **more)
+            summary = count_to_folder(
+                self.sources, self.folder, split=splitter, options=options, on_skip=skip, job=job, progress=progress
+            )
             if self.folder != self.output:
-                add_up([self.folder], self.output, **limits)
+                add([self.folder], self.output)
                 remove(self.folder)
         return replace(summary, seconds=time.perf_counter() - start)

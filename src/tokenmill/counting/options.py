@@ -16,14 +16,14 @@ from .weights import Weight, checked_weights, shares
 
 if TYPE_CHECKING:
     from ..split import Splitter
-    from .store import About, Written
+    from .store import CountsMetadata, WrittenTotals
 
 LEAST_MEMORY = 100_000_000  # bytes; Python and its libraries alone take about 70 MB
 TRAINING = "Training"  # the heading of its options in help texts
 
 
 def _weighted(text: str) -> tuple[str, str]:
-    """A source and its weight, of SRC=N."""
+    """The source and the weight in "SRC=N"."""
     source, sign, weight = text.rpartition("=")
     if not sign:
         raise UsageError(f"{text!r} names no weight; write it like SRC=3/2")
@@ -53,12 +53,12 @@ SpecialTokens = Annotated[Iterable[str], Option("A special token, cut out of the
 class CountOptions(Options):
     """Options of counting.
 
-    min_count: leave out pretokens that were seen fewer times. That is exact: it is done at the end.
+    min_count: leave out pretokens with a lower count. It applies at the end, so the result is exact.
     memory_limit: memory for the tables, in bytes or as text such as "4GB". None is half of the free memory, or 1 GB for
         each task on Ray. Larger tables spill to disk. The result does not depend on it.
-    binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
+    binary: the reaction to a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" leaves it out, "count" counts its bytes.
-    weights: how much each occurrence counts, by source: a mapping of files, folders or globs to numbers or text such as "3/2".
+    weights: the weight of each occurrence, by source: a mapping of files, folders or globs to numbers or text such as "3/2".
         Sources without a weight count once. The counts are multiplied by the common denominator, so they are exact
         integers; `WordCounts.scale` is that denominator. min_count is compared with the weighted count; 1 keeps all.
     """
@@ -79,12 +79,11 @@ class CountSummary:
     """Result of a count into a folder.
 
     pretokens: the sum of the counts, as weighted.
-    spills: how often the tables were spilled to disk.
-    resumed_bytes: how much of the text had been counted by an earlier, interrupted call.
-    skipped: how many things could not be read and were left out (see on_skip).
-    pruned: how many distinct pretokens `min_count` left out.
-    shares: with weights, the share of each source: "source", "weight", "bytes" before weighting, and "share" of the
-        weighted text.
+    spills: the number of times that the tables were spilled to disk.
+    resumed_bytes: the bytes of text that an earlier, interrupted call had counted.
+    skipped: the number of files, documents and folders that could not be read and were left out (see on_skip).
+    pruned: the number of distinct pretokens that `min_count` left out.
+    shares: with weights, a row for each source: "source", "weight", "bytes" before weighting, and "share" of the weighted text.
     """
 
     documents: int
@@ -99,15 +98,15 @@ class CountSummary:
     seconds: float = 0.0
 
 
-def summary_of(about: About, written: Written, **more: Any) -> CountSummary:
-    """The result of a count, from the metadata of its files and the totals of what was written."""
+def summary_of(metadata: CountsMetadata, totals: WrittenTotals, **more: Any) -> CountSummary:
+    """The result of a count, from the metadata of its files and the totals of their rows."""
     return CountSummary(
-        about.documents,
-        about.total_bytes,
-        written.pretokens // about.scale,
-        written.distinct,
-        shares=shares(about.mixture),
-        pruned=written.pruned,
+        metadata.documents,
+        metadata.total_bytes,
+        totals.pretokens // metadata.scale,
+        totals.distinct,
+        shares=shares(metadata.mixture),
+        pruned=totals.pruned,
         **more,
     )
 
@@ -122,7 +121,7 @@ def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:
 
 
 def memory_limit_of(limit: str | int | None) -> int:
-    """The bytes that counting can take: what was asked for, or half of what is free."""
+    """The memory for counting in bytes: the limit, or by default half of the free memory."""
     if limit is None:
         return max(LEAST_MEMORY, free_memory() // 2)
     try:

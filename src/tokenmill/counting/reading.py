@@ -1,4 +1,4 @@
-"""The sources of a count: found, measured, opened, and shared among the threads that count them."""
+"""The sources of a count, which its threads share."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from ..sources.streams import Pause
 from ..split import Splitter
 from .ddfreq import is_counts_file
 from .options import CountOptions, Paths
-from .store import About
+from .store import CountsMetadata
 from .threads import Counter, Threads
 from .weights import Weighing
 
-WAIT = 0.05  # seconds between two looks for a source that another thread is opening
+WAIT = 0.05  # seconds between two checks for a source that another thread is opening
 
 
-def found_sources(sources: Paths, read: ReadOptions, on_skip: OnSkip | None) -> tuple[list[Source], int]:
-    """The files that `sources` name, and how many folders could not be read."""
+def text_sources(sources: Paths, read: ReadOptions, on_skip: OnSkip | None) -> tuple[list[Source], int]:
+    """The files of text that `sources` name, and the number of folders that could not be read. UsageError for word counts."""
     skips: list[Skip] = []
-    found = find_sources(sources, None if on_skip is None else skips.append)
+    paths = find_sources(sources, None if on_skip is None else skips.append)
     report_skips(skips, on_skip)
-    for path in found:
+    for path in paths:
         if not is_url(path) and is_counts_file(Path(path)):
             raise UsageError(
                 f"{path} contains word counts, not text. Train on it alone (tokenmill train {path}, or WordCounts.load), or "
                 "add it to other counts with tokenmill count --merge"
             )
-    refuse_text(found, read)
-    return found, len(skips)
+    refuse_text(paths, read)
+    return paths, len(skips)
 
 
 def stored_size(sources: Sequence[Source]) -> int | None:
-    """The bytes of all sources as they are stored; None with a pipe among them, which can be read only once."""
+    """The bytes of all sources as they are stored; None if one is a pipe, which can be read only once."""
     return sum(map(size_of, sources)) if all(map(can_read_again, sources)) else None
 
 
 class FileCount:
-    """The sources of one count, which its threads draw from, and how much of them is counted.
+    """The sources of one count, from which its threads draw blocks, and the totals so far.
 
-    Each thread opens a source of its own while there are any, then helps with another's.
+    Each thread opens a source of its own while there are any, then draws from another thread's source.
 
-    documents, bytes_of: how much text was counted, also before an interruption; the bytes by group of sources.
-    weighing: of these sources and others. spans: of the sources, if only a span of each is counted.
+    documents, bytes_of: the counted documents, and bytes by group of sources, also those before an interruption.
+    weighing: by default of these sources alone. spans: the span of each source to count.
     """
 
     def __init__(
@@ -69,20 +69,20 @@ class FileCount:
         self._paths, self._spans = paths, spans or [None] * len(paths)
         on_skip = self._on_skip = options.read.skipper(on_skip)
         whole, binary = on_skip is not None, options.binary
-        self._new = partial(open_source, options=options.read, cut=cut, whole=whole, binary=binary)
-        self._next = 0  # the first source that no thread has taken yet
+        self._open_source = partial(open_source, options=options.read, cut=cut, whole=whole, binary=binary)
+        self._next = 0  # the index of the next source to open
         self._open: list[BlockSource] = []
-        self._opening = 0  # how many sources threads are opening at this moment
-        self._read = 0  # stored bytes of the sources that are done
+        self._opening = 0  # the number of sources that threads are opening now
+        self._read = 0  # stored bytes of the finished sources
         self._lock = threading.Condition()
 
     def run(self, threads: Threads, show: Callable[[int], None]) -> None:
-        """Count all that is left of the sources. show: called with the stored bytes read so far."""
+        """Count the rest of the sources. show: called with the stored bytes read so far."""
 
         def step(counter: Counter) -> bool:
-            block, source = counter.block, counter.source or self._source(counter.pause)
+            block, source = counter.block, counter.source or self._next_source(counter.pause)
             if source is None:
-                counter.block = Block()  # the buffer of the last one may be large
+                counter.block = Block()  # frees the buffer of the last one, which may be large
                 return False
             counter.source = source if source.draw(block, counter.pause) else None
             if counter.source is not None:
@@ -94,7 +94,7 @@ class FileCount:
             return True
 
         try:
-            # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.
+            # A decompressor may take 128 MiB until the end. NumPy is imported after it.
             threads.start(step, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
             threads.join(lambda: show(self._stored_position()))
         except BaseException:
@@ -105,12 +105,14 @@ class FileCount:
                 with source.lock:
                     source.close()
 
-    def about(self, splitter: Splitter) -> About:
-        """The metadata of what was counted."""
-        return About(splitter.patterns, self.documents, sum(self.bytes_of), self.weighing.parts(self.bytes_of))
+    def metadata(self, splitter: Splitter) -> CountsMetadata:
+        """The metadata of the counts."""
+        return CountsMetadata(
+            splitter.patterns, self.documents, sum(self.bytes_of), self.weighing.mixture(self.bytes_of)
+        )
 
     def state(self) -> dict[str, Any]:
-        """For `resume`, while all threads are between two blocks."""
+        """The state for `resume`. To be called while all threads are between two blocks."""
         unfinished = [[source.number, *source.place] for source in self._open if not source.done]
         return {
             "documents": self.documents,
@@ -120,7 +122,7 @@ class FileCount:
         }
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on where an interrupted job was."""
+        """Continue from the saved state of an interrupted job."""
         self.documents, self.bytes_of, self.skipped = state["documents"], state["bytes_of"], state["skipped"]
         self._next = state["places"]["next"]
         unfinished = {number: place for number, *place in state["places"]["unfinished"]}
@@ -131,8 +133,8 @@ class FileCount:
         done = (source for number, source in enumerate(self._paths[: self._next]) if number not in unfinished)
         self._read = sum(map(size_of, done))
 
-    def _source(self, pause: Pause) -> BlockSource | None:
-        """A source for a thread to draw from; None when nothing is left."""
+    def _next_source(self, pause: Pause) -> BlockSource | None:
+        """The next source for a thread to draw from; None at the end."""
         with self._lock:
             while self._next == len(self._paths):
                 self._forget_done()
@@ -158,9 +160,9 @@ class FileCount:
         return opened
 
     def _opened(self, number: int, pause: Pause = lambda: None) -> BlockSource:
-        opened = self._new(self._paths[number], span=self._spans[number], pause=pause)  # may wait for a pipe
-        opened.number = number
-        return opened
+        source = self._open_source(self._paths[number], span=self._spans[number], pause=pause)  # may wait for a pipe
+        source.number = number
+        return source
 
     def _forget_done(self) -> None:
         self._read += sum(source.stored for source in self._open if source.done)
@@ -171,7 +173,7 @@ class FileCount:
             return self._read + sum(source.stored for source in self._open)
 
     def _record(self, block: Block, group: int) -> None:
-        """Add up what is counted. group: that of the block's source."""
+        """Add a counted block to the totals. group: of its source."""
         with self._lock:
             self.documents += block.documents
             self.bytes_of[group] += block.nbytes
@@ -182,5 +184,5 @@ class FileCount:
 
 
 def cut_of(splitter: Splitter) -> Cut | None:
-    """Return a function that finds a place where a pretoken begins, whatever is around it; None if the pattern is not an automaton."""
+    """The function that finds certain cuts between pretokens; None if the pattern is not an automaton."""
     return None if splitter.scanner is None else splitter.certain_cut

@@ -1,7 +1,7 @@
 """Tables on disk when memory is full: sorted runs, partitioned by hash, and merged at the end.
 
-A run is an Arrow file. Its record batch i holds the pretokens whose hash begins with the `bits` bits i, in canonical
-order. A merge reads each run from front to back, one batch at a time, or begins in the middle.
+A run is an Arrow file. Its record batch i contains partition i of 2**bits, in canonical order. A merge reads each run from its
+first batch or a later one to the end, one batch at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PURPOSE = "counting more pretokens than fit into the memory limit"
 
 
 class Run(NamedTuple):
-    """A sorted run on disk."""
+    """A sorted run on disk. nbytes: of the pretokens."""
 
     path: Path
     bits: int
@@ -37,12 +37,12 @@ class Run(NamedTuple):
     def to_json(self) -> list[Any]:
         return [self.path.name, *self[1:]]
 
-    def batches(self, part: int, bits: int) -> Iterator[ArrayRows]:
+    def batches(self, partition: int, bits: int) -> Iterator[ArrayRows]:
         pa = require("pyarrow", "corpus", PURPOSE)
         try:
             with pa.OSFile(str(self.path)) as file:
                 reader = pa.ipc.open_file(file)
-                for i in range((part << self.bits) >> bits, reader.num_record_batches):
+                for i in range((partition << self.bits) >> bits, reader.num_record_batches):
                     batch = reader.get_batch(i)
                     yield ArrayRows(from_arrow(batch.column(0), batch.column(1)))
         except (OSError, ValueError) as error:
@@ -56,27 +56,27 @@ def write_run(
     pause: Pause = lambda: None,
     durable: bool = False,
 ) -> Run:
-    """Merge sources into one run. durable: it appears whole, and is on the disk then."""
+    """Merge sources into one run. durable: the file appears when it is complete and flushed to disk."""
     pa = require("pyarrow", "corpus", PURPOSE)
     schema = pa.schema([("pretoken", pa.large_binary()), ("count", pa.uint64())])
     bits = bits_for(sources)
     rows = nbytes = 0
     with (atomic_file if durable else open_output)(path) as file, pa.ipc.new_file(file, schema) as writer:
-        for part in merge_all(sources, pool, pause):
-            rows += len(part[2])
-            nbytes += len(part[0])
-            writer.write_batch(to_batch(part, schema))
+        for batch in merge_all(sources, pool, pause):
+            rows += len(batch[2])
+            nbytes += len(batch[0])
+            writer.write_batch(to_batch(batch, schema))
             pause()
     return Run(path, bits, rows, nbytes)
 
 
 class Spill:
-    """The runs of one count, in a folder that is made when it is needed.
+    """The runs of one count, in a folder that the first run creates.
 
-    durable: a run must survive a crash of the machine, because a saved state will name it.
+    durable: runs survive a crash of the machine, because a saved state will name them.
     """
 
-    MANY = 64  # runs that are merged at once: each has a batch in memory
+    MANY = 64  # runs in one merge: each has a batch in memory
 
     def __init__(self, folder: Path, durable: bool = False):
         self.folder = folder
@@ -90,22 +90,22 @@ class Spill:
             table.clear()
 
     def add(self, sources: Sequence[RowSource], pool: Executor | None = None, pause: Pause = lambda: None) -> None:
-        """Merge sources into a run. Any thread may."""
+        """Merge sources into a run. Any thread may call this."""
         make_folder(self.folder)
         path = self.folder / f"run-{os.urandom(8).hex()}.arrow"
         self.runs.append(write_run(path, sources, pool, pause, self._durable))
 
     def compact(self, pool: Executor | None = None, pause: Pause = lambda: None) -> None:
-        """Merge runs until there are few enough to merge all at once."""
+        """Merge runs until there are few enough for one merge."""
         while len(self.runs) > self.MANY:
             old, self.runs = self.runs[: self.MANY], self.runs[self.MANY :]
             self.add(old, pool, pause)
             if not self._durable:  # a saved state may name them
-                for each in old:
-                    each.path.unlink()
+                for run in old:
+                    run.path.unlink()
 
     def sources(self, tables: Sequence[CountTable]) -> list[RowSource]:
-        """All that was counted: the runs, and the tables in memory."""
+        """All counts as sources of a merge: the runs, and the tables in memory."""
         return [*self.runs, *table_sources(tables)]
 
 
@@ -113,8 +113,8 @@ class Spill:
 def temporary_spill(folder: str | os.PathLike | None) -> Iterator[Spill]:
     """A spill into a new folder in `folder`, which is deleted at the end.
 
-    folder: None is the one that the environment variable TMPDIR names, or else the current folder: the system's folder for
-        temporary files may be in memory, which is what a spill is to save.
+    folder: by default the environment variable TMPDIR, or else the current folder. The system's folder for temporary files may
+        be in memory, and a spill is to save memory.
     """
     with temporary_folder(folder or os.environ.get("TMPDIR") or os.getcwd()) as path:
         yield Spill(path)

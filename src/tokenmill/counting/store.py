@@ -1,12 +1,12 @@
 """Word counts on disk: a folder of Parquet files with the columns `pretoken` (binary) and `count` (uint64).
 
-The files are counts-00000-of-00004.parquet and so on. Each holds an equal range of the pretokens' 64-bit hashes, and all of
-them together are in canonical order, so the files depend on the counts alone: not on threads, on spills to disk, or on
-the machines that did the work. There is one file for each GiB of counted text, rounded up to a power of two.
+The files are counts-00000-of-00004.parquet and so on. Each contains an equal range of the pretokens' 64-bit hashes, and all of
+them together are in canonical order, so the files depend only on the counts, not on threads, spills to disk or machines.
+There is one file for each GiB of counted text, rounded up to a power of two.
 
 The schema's metadata has, under the key `tokenmill.word_counts`, a JSON object: `version` (1), `split_patterns` (the
-regular expressions, outermost first), `documents` and `bytes` (how much text was counted). The file's metadata has, under
-the key `tokenmill.rows`, the number of rows and the CRC-32 of that JSON and of the lengths, bytes and counts of each row group.
+regular expressions, outermost first), and `documents` and `bytes` of the counted text. The file's metadata has, under the key
+`tokenmill.rows`, the number of rows and the CRC-32 of that JSON and of the lengths, bytes and counts of each row group.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from .rows import (
     concatenate,
     filter_rows,
     is_canonical,
+    merge_partition,
+    merge_partitions,
     merge_rows,
-    merged,
-    merged_part,
-    order_of,
+    sort_key,
     times,
 )
-from .weights import Part, scale_of, scaled
+from .weights import WeightedSource, scale_of, scaled
 
 if TYPE_CHECKING:
     from .rows import Rows
@@ -54,46 +54,48 @@ GROUP_BYTES = 1 << 22  # or after this many bytes of pretokens, whichever comes 
 MAX_FILES = 4096
 
 
-class About(NamedTuple):
+class CountsMetadata(NamedTuple):
     """The metadata of each file."""
 
     split_patterns: tuple[str, ...] = ()
     documents: int = 0
     total_bytes: int = 0
-    mixture: tuple[Part, ...] = ()  # of weighted sources
+    mixture: tuple[WeightedSource, ...] = ()  # of weighted sources
 
     @property
     def scale(self) -> int:
         """The factor of weighted counts."""
-        return scale_of(part.weight for part in self.mixture)
+        return scale_of(source.weight for source in self.mixture)
 
     def to_json(self) -> bytes:
-        about = {
+        values = {
             "version": VERSION,
             "split_patterns": self.split_patterns,
             "documents": self.documents,
             "bytes": self.total_bytes,
             **({"mixture": self.mixture} if self.mixture else {}),
         }
-        return json.dumps(about, ensure_ascii=False).encode()
+        return json.dumps(values, ensure_ascii=False).encode()
 
     @classmethod
-    def from_schema(cls, schema: Any, path: Path) -> About | None:
-        """From the schema of a Parquet file; None where tokenmill did not write it."""
+    def from_schema(cls, schema: Any, path: Path) -> CountsMetadata | None:
+        """The metadata in the schema of a Parquet file; None if tokenmill did not write the file. FormatError for damage."""
         text = (schema.metadata or {}).get(KEY)
         if text is None:
             return None
         try:
-            about = json.loads(text)
-            version = about["version"]
-            if isinstance(version, int) and version > VERSION:  # it may have other keys
+            values = json.loads(text)
+            version = values["version"]
+            if isinstance(version, int) and version > VERSION:  # before other keys are read
                 raise FormatError(
                     f"{path} was made by a newer version of tokenmill (format {version}; this one reads {VERSION}). Update tokenmill."
                 )
-            patterns = about["split_patterns"]
-            numbers = (about["documents"], about["bytes"])
-            mixture = tuple(Part(str(name), str(weight), int(size)) for name, weight, size in about.get("mixture", ()))
-            scale_of(part.weight for part in mixture)
+            patterns = values["split_patterns"]
+            numbers = (values["documents"], values["bytes"])
+            mixture = tuple(
+                WeightedSource(str(name), str(weight), int(size)) for name, weight, size in values.get("mixture", ())
+            )
+            scale_of(source.weight for source in mixture)
             if not all(isinstance(p, str) for p in patterns) or not all(isinstance(n, int) for n in numbers):
                 raise ValueError("its values have the wrong kinds")
         except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
@@ -104,7 +106,7 @@ class About(NamedTuple):
 
 
 def files_for(total_bytes: int) -> int:
-    """Return the number of files to write for the counts of so much text.
+    """The number of files for the counts of a text.
 
     >>> files_for(0), files_for(2**30), files_for(2**30 + 1), files_for(5 * 2**30)
     (1, 1, 2, 8)
@@ -112,35 +114,35 @@ def files_for(total_bytes: int) -> int:
     return min(MAX_FILES, 1 << max(0, -(-total_bytes // 2**30) - 1).bit_length())
 
 
-class _Check:
-    """The number of rows of a file, and the CRC-32 of its metadata and rows: Parquet's own checksums cover only pages."""
+class _Checksum:
+    """The number of rows of a file, and the CRC-32 of its metadata and rows. Parquet's own checksums cover only pages."""
 
-    def __init__(self, about: bytes) -> None:
+    def __init__(self, metadata: bytes) -> None:
         self._rows = 0
-        self._crc = zlib.crc32(about)
+        self._crc = zlib.crc32(metadata)
 
     def add(self, rows: Rows) -> None:
-        """The next row group."""
+        """Add the next row group."""
         import numpy as np
 
         self._rows += len(rows[2])
-        for part in (np.diff(rows[1]), rows[0], rows[2]):
-            self._crc = zlib.crc32(np.ascontiguousarray(part), self._crc)  # type: ignore[arg-type]
+        for array in (np.diff(rows[1]), rows[0], rows[2]):
+            self._crc = zlib.crc32(np.ascontiguousarray(array), self._crc)  # type: ignore[arg-type]
 
     def text(self) -> str:
         return f"{self._rows} {self._crc:08x}"
 
 
 @dataclass
-class Written:
-    """The totals of what was written: distinct pretokens, the sum of their counts, and those that were too rare for it."""
+class WrittenTotals:
+    """The totals of written files: distinct pretokens, the sum of their counts, and the number of pruned pretokens."""
 
     distinct: int = 0
     pretokens: int = 0
     pruned: int = 0
 
     def frequent(self, batches: Iterable[Rows], min_count: int) -> Iterator[Rows]:
-        """The rows that were seen at least `min_count` times, which are to be written."""
+        """Yield the rows with a count of at least `min_count`, which the caller writes, and add up the totals."""
         for rows in batches:
             kept = filter_rows(rows, min_count)
             self.distinct += len(kept[2])
@@ -149,40 +151,44 @@ class Written:
             yield kept
 
     @classmethod
-    def sum(cls, many: Iterable[Sequence[int]]) -> Written:
+    def sum(cls, many: Iterable[Sequence[int]]) -> WrittenTotals:
         return cls(*map(sum, zip(*many, strict=True)))
 
 
 def write_counts(
     folder: Path,
-    about: About,
+    metadata: CountsMetadata,
     sources: Sequence[RowSource],
     pool: Executor | None = None,
     at_once: int = 1,
     progress: Progress | None = None,
     min_count: int = 0,
     pause: Pause = lambda: None,
-) -> Written:
-    """Write the sum of `sources`, but for what is rarer than `min_count`, as files into a folder.
+) -> WrittenTotals:
+    """Write the sum of `sources`, without pretokens rarer than `min_count`, as files into a folder.
 
-    Without a pool, each source is read once; threads of a pool begin in the middle of it, file by file.
+    Without a pool, each source is read once. With a pool, each file is a task that reads its range of all sources.
     """
-    files = files_for(about.total_bytes)
+    files = files_for(metadata.total_bytes)
     bits = max(files.bit_length() - 1, bits_for(sources))
-    parts = (1 << bits) // files  # of each file
-    whole = merged(sources, bits, range(1 << bits), pause)
+    partitions = (1 << bits) // files  # of each file
+    whole = merge_partitions(sources, bits, range(1 << bits), pause)
 
     def write(number: int) -> tuple[int, int, int]:
-        rows = islice(whole, parts) if pool is None else merged_part(sources, number, files.bit_length() - 1, pause)
+        rows = (
+            islice(whole, partitions)
+            if pool is None
+            else merge_partition(sources, number, files.bit_length() - 1, pause)
+        )
         with open_output(folder / name_of_file(number, files)) as file:
-            return write_file(file, about, rows, min_count)
+            return write_file(file, metadata, rows, min_count)
 
-    written: list[tuple[int, int, int]] = []
-    for sums in map_in_order(pool, write, range(files), at_once):
-        written.append(sums)
+    totals: list[tuple[int, int, int]] = []
+    for file_totals in map_in_order(pool, write, range(files), at_once):
+        totals.append(file_totals)
         if progress is not None:
-            progress("merge", len(written), files)
-    return Written.sum(written)
+            progress("merge", len(totals), files)
+    return WrittenTotals.sum(totals)
 
 
 def name_of_file(number: int, files: int) -> str:
@@ -191,20 +197,22 @@ def name_of_file(number: int, files: int) -> str:
 
 
 def is_own(path: Path) -> bool:
-    """Whether a file in an output folder is one that `write_counts` has written."""
+    """Return whether `path` has the name of a file of `write_counts`."""
     return re.fullmatch(r"counts-\d{5}-of-\d{5}\.parquet", path.name) is not None and path.is_file()
 
 
-def write_file(file: IO[bytes], about: About, parts: Iterable[Rows], min_count: int = 0) -> tuple[int, int, int]:
-    """Write one file: rows in canonical order, without what is rarer than `min_count`. Returns the values of Written.
+def write_file(
+    file: IO[bytes], metadata: CountsMetadata, batches: Iterable[Rows], min_count: int = 0
+) -> tuple[int, int, int]:
+    """Write one file: rows in canonical order, without pretokens rarer than `min_count`. Return the values of WrittenTotals.
 
-    The file, its row groups included, depends on the rows alone, not on the parts in which they come.
+    The file, with its row groups, depends only on the rows, not on the batches.
     """
     pa = require("pyarrow", "corpus", "writing word counts")
     parquet = require("pyarrow.parquet", "corpus", "writing word counts")
     columns = [pa.field("pretoken", pa.binary(), nullable=False), pa.field("count", pa.uint64(), nullable=False)]
-    schema = pa.schema(columns, metadata={KEY: about.to_json()})
-    check, written = _Check(about.to_json()), Written()
+    schema = pa.schema(columns, metadata={KEY: metadata.to_json()})
+    checksum, totals = _Checksum(metadata.to_json()), WrittenTotals()
     with parquet.ParquetWriter(
         file,
         schema,
@@ -214,23 +222,23 @@ def write_file(file: IO[bytes], about: About, parts: Iterable[Rows], min_count: 
         write_statistics=False,
         write_page_checksum=True,
     ) as writer:
-        for rows in _row_groups(written.frequent(parts, min_count)):
-            check.add(rows)
+        for rows in _row_groups(totals.frequent(batches, min_count)):
+            checksum.add(rows)
             writer.write_batch(to_batch(rows, schema), row_group_size=len(rows[2]))
-        writer.add_key_value_metadata({ROWS_KEY: check.text()})
-    return astuple(written)
+        writer.add_key_value_metadata({ROWS_KEY: checksum.text()})
+    return astuple(totals)
 
 
-def _row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
-    """The rows of `parts`, cut where a row group ends."""
+def _row_groups(batches: Iterable[Rows]) -> Iterator[Rows]:
+    """Cut batches of rows into row groups."""
     import numpy as np
 
     pending: list[Rows] = []
     n = nbytes = 0
-    for arena, offsets, counts in parts:
+    for arena, offsets, counts in batches:
         while len(counts):
             end = min(GROUP_ROWS - n, len(counts))
-            # The row that brings the bytes of the group to their limit is the last of the group.
+            # The row with which the group reaches GROUP_BYTES is its last.
             limit = int(offsets[0]) + GROUP_BYTES - nbytes
             end = min(end, int(np.searchsorted(offsets[1 : end + 1], limit)) + 1)
             first, last = int(offsets[0]), int(offsets[end])
@@ -250,53 +258,53 @@ def _row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
         yield concatenate(pending)
 
 
-def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, About]:
-    """Read the word counts in `folder`. The counts of a pretoken in several foreign files add up."""
+def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, CountsMetadata]:
+    """Read the word counts in `folder`. In files of other programs, a pretoken may occur several times."""
     saved = SavedCounts(Path(folder))
-    if saved.about is None:
-        return filter_rows(merge_rows(saved.row_groups()), min_count), About()
-    least = scaled(min_count, saved.about.scale)
+    if saved.metadata is None:
+        return filter_rows(merge_rows(saved.row_groups()), min_count), CountsMetadata()
+    least = scaled(min_count, saved.metadata.scale)
     try:
         rows = collect((filter_rows(batch, least) for batch in saved.row_groups()), saved.rows, saved.nbytes)
     except ValueError as error:
         raise FormatError(f"{folder} is damaged: it has more rows than its metadata says") from error
-    return rows, saved.about
+    return rows, saved.metadata
 
 
 class SavedCounts:
     """A folder of word counts, which are multiplied by `factor`.
 
-    about: its metadata; None where tokenmill did not write it. nbytes: about how many bytes of pretokens there are.
+    metadata: None if tokenmill did not write the folder. nbytes: the bytes of the pretokens, about.
     """
 
     def __init__(self, folder: Path, factor: int = 1) -> None:
         self._folder, self._factor = folder, factor
         self._files = _files_in(folder)
         self.rows = self.nbytes = 0
-        abouts = []
         for path in self._files:
             with _open_file(path) as file:
-                schema, metadata = file.schema_arrow, file.metadata
+                schema, footer = file.schema_arrow, file.metadata
             _check_columns(path, schema)
-            abouts.append(About.from_schema(schema, path))
-            if abouts[-1] != abouts[0]:
+            metadata = CountsMetadata.from_schema(schema, path)
+            if path == self._files[0]:
+                self.metadata = metadata
+            elif metadata != self.metadata:
                 raise FormatError(f"{path} does not belong with the other files in {folder}: their metadata differs")
-            self.rows += metadata.num_rows
+            self.rows += footer.num_rows
             self.nbytes += sum(
-                metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups)
+                footer.row_group(i).column(0).total_uncompressed_size for i in range(footer.num_row_groups)
             )
-        self.about = abouts[0]
 
-    def batches(self, part: int, bits: int) -> Iterator[ArrayRows]:
+    def batches(self, partition: int, bits: int) -> Iterator[ArrayRows]:
         return map(ArrayRows, self.row_groups())
 
     def row_groups(self) -> Iterator[Rows]:
-        """All rows. Those that tokenmill wrote are in canonical order."""
+        """Yield all rows, in canonical order if tokenmill wrote them."""
         last = -1, b""
         for path in self._files:
             for rows in _read_rows(path):
-                if self.about is not None and len(rows[2]):
-                    begin, end = order_of(rows, 0), order_of(rows, len(rows[2]) - 1)
+                if self.metadata is not None and len(rows[2]):
+                    begin, end = sort_key(rows, 0), sort_key(rows, len(rows[2]) - 1)
                     if begin <= last or not is_canonical(rows):
                         raise FormatError(
                             f"{self._folder} is damaged: its pretokens are not in the order of word counts"
@@ -306,7 +314,6 @@ class SavedCounts:
 
 
 def _open_file(path: Path) -> Any:
-    """A Parquet file, open for reading."""
     pa = require("pyarrow", "corpus", "reading Parquet")
     parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
     try:
@@ -316,7 +323,7 @@ def _open_file(path: Path) -> Any:
 
 
 def is_saved(path: str | os.PathLike) -> bool:
-    """Whether `path` is a folder of word counts: Parquet files with the columns `pretoken` and `count`."""
+    """Return whether `path` is a folder of word counts: Parquet files with the columns `pretoken` and `count`."""
     path = Path(path)
     files = sorted(path.glob("*.parquet")) if path.is_dir() else []
     if not files:
@@ -329,16 +336,16 @@ def is_saved(path: str | os.PathLike) -> bool:
 
 
 def _read_rows(path: Path) -> Iterator[Rows]:
-    """The rows of one Parquet file of word counts, one row group at a time."""
+    """Yield the rows of one Parquet file of word counts, one row group at a time."""
     import pyarrow as pa
 
     try:
         with _open_file(path) as file:
             expected = (file.metadata.metadata or {}).get(ROWS_KEY)
-            about = (file.schema_arrow.metadata or {}).get(KEY)
-            if (expected is None) != (about is None):
+            metadata = (file.schema_arrow.metadata or {}).get(KEY)
+            if (expected is None) != (metadata is None):
                 raise ValueError("part of its metadata is missing")
-            check = _Check(about or b"")
+            checksum = _Checksum(metadata or b"")
             for i in range(file.num_row_groups):
                 table = file.read_row_group(i, columns=["pretoken", "count"])
                 pretokens = table.column("pretoken").cast(pa.large_binary()).combine_chunks()
@@ -346,16 +353,15 @@ def _read_rows(path: Path) -> Iterator[Rows]:
                 if pretokens.null_count or numbers.null_count:
                     raise FormatError(f"{path} has empty cells in row group {i}; pretokens and counts are all needed")
                 rows = from_arrow(pretokens, numbers)
-                check.add(rows)
+                checksum.add(rows)
                 yield rows
-        if expected is not None and check.text() != (wanted := expected.decode("ascii", "replace")):
-            raise ValueError(f"its number of rows and checksum are {check.text()}, but should be {wanted}")
+        if expected is not None and checksum.text() != (wanted := expected.decode("ascii", "replace")):
+            raise ValueError(f"its number of rows and checksum are {checksum.text()}, but should be {wanted}")
     except (OSError, ValueError, pa.ArrowException) as error:
         raise FormatError(f"{path} is damaged: {error}. Count again, or restore it from a copy.") from error
 
 
 def _check_columns(path: Path, schema: Any) -> None:
-    """Raise FormatError if the columns are not those of word counts."""
     import pyarrow as pa
 
     names = set(schema.names)
@@ -371,7 +377,7 @@ def _check_columns(path: Path, schema: Any) -> None:
 
 
 def _files_in(folder: Path) -> list[Path]:
-    """The Parquet files in a folder of word counts, in order."""
+    """The Parquet files in a folder of word counts, in order. FormatError if some are missing."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
         reason = "it is not a folder with Parquet files" if folder.exists() else "there is no such file or folder"

@@ -1,9 +1,9 @@
-"""Count the pretokens of files into a folder of Parquet files, in parts.
+"""Count the pretokens of files into a folder of Parquet files.
 
-The local engine has one part: the threads count all sources, and write the output. On Ray there are three kinds of parts:
-a shard of the sources is counted into a sorted run in the working folder; if there are many runs, some are merged into
-one; and each file of the output is written from its part of the hash range of all runs. The merge is the same everywhere,
-so the bytes are those of the local engine.
+The local engine has one task: the threads count all sources, and write the output. On Ray there are three kinds of tasks:
+count some of the sources into a sorted run in the working folder; if there are many runs, merge some of them into one; and
+write a file of the output from its partition of the hash range of all runs. Both engines use the same merge, so the files are
+the same.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import FILES, WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.blocks import Cut, ReadOptions
 from ..sources.documents import Chosen, parts_of
-from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
+from ..sources.find import OnSkip, Source, size_of
 from ..split import Splitter
 from ..split.patterns import DEFAULT
 from .options import CountOptions, CountSummary, Paths, make_splitter, memory_limit_of, summary_of
-from .reading import FileCount, cut_of, found_sources, stored_size
-from .rows import merged_part
+from .reading import FileCount, cut_of, stored_size, text_sources
+from .rows import merge_partition
 from .spill import Run, Spill, temporary_spill, write_run
-from .store import About, Written, files_for, is_own, name_of_file, write_counts, write_file
+from .store import CountsMetadata, WrittenTotals, files_for, is_own, name_of_file, write_counts, write_file
 from .threads import Counter, Threads
 from .weights import Weighing, scaled
 
 CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
-SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than about
-MAX_SHARDS = 4096
+SHARD = 256 << 20  # bytes of the sources on disk for one task on Ray, at least
+MAX_SHARDS = 4096  # about
 
 
 @suggests_options
@@ -52,8 +52,8 @@ def count_to_folder(
 ) -> CountSummary:
     """Count into a folder of Parquet files, as `count` does, but never with the whole result in memory.
 
-    The bytes written are the same for any memory limit, number of threads, engine and interruptions. A call with the same sources
-    and options resumes an interrupted one.
+    The files are the same for any memory limit, number of threads, engine and interruptions. A call with the same sources and
+    options resumes an interrupted one.
 
     num_threads: overrides `num_threads` of `job`.
     """
@@ -61,18 +61,18 @@ def count_to_folder(
     on_skip = options.read.skipper(on_skip)
     require("pyarrow", "corpus", "writing word counts")
     splitter = make_splitter(split)
-    found, left_out = found_sources(sources, options.read, on_skip)
-    job.check_output(output, is_own, found)
-    told = asdict(replace(options, memory_limit=None))
-    told |= {"split_patterns": splitter.patterns, "special_tokens": splitter.special_tokens}
-    told |= {"skip": on_skip is not None, "engine": job.engine}
-    key = {"sources": fingerprint(found), "options": told}
-    with working_folder(path_beside(output), output, key, job.resumes(found)) as folder, drawn(progress) as show:
+    paths, skipped_folders = text_sources(sources, options.read, on_skip)
+    job.check_output(output, is_own, paths)
+    options_key = asdict(replace(options, memory_limit=None))
+    options_key |= {"split_patterns": splitter.patterns, "special_tokens": splitter.special_tokens}
+    options_key |= {"skip": on_skip is not None, "engine": job.engine}
+    key = {"sources": fingerprint(paths), "options": options_key}
+    with working_folder(path_beside(output), output, key, job.resumes(paths)) as folder, drawn(progress) as show:
         if job.engine == "ray":
-            summary = count_in_shards(found, folder, splitter, options, job, on_skip, show)
+            summary = count_in_shards(paths, folder, splitter, options, job, on_skip, show)
         else:
-            do = partial(_count_whole, found, splitter, options, job)
-            ((values, resumed),) = do_parts("count", [stored_size(found)], do, folder, job, on_skip, show)
+            count_all = partial(_count_all, paths, splitter, options, job)
+            ((values, resumed),) = do_parts("count", [stored_size(paths)], count_all, folder, job, on_skip, show)
             summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
@@ -80,21 +80,21 @@ def count_to_folder(
         refuse_folder(output, is_own, overwrite=job.overwrite or folder.is_publishing())
         folder.save(FILES, ["output"])
         folder.publish([("output", output)])
-    return replace(summary, skipped=summary.skipped + left_out)
+    return replace(summary, skipped=summary.skipped + skipped_folders)
 
 
-def _count_whole(
-    found: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, part: int, task: Task
+def _count_all(
+    paths: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, _: int, task: Task
 ) -> dict[str, Any]:
-    """Count all sources, with checkpoints; then write the files of the output in the folder `output`."""
+    """Count all sources, with checkpoints. Then write the files of the output to the folder `output`."""
     spill = Spill(task.folder, durable=True)
-    files = FileCount(found, cut_of(splitter), options, task.on_skip)
-    resumed_bytes = _take_up(task, spill, files)
+    files = FileCount(paths, cut_of(splitter), options, task.on_skip)
+    resumed_bytes = _resume(task, spill, files)
 
     def checkpoint() -> None:
         task.save({"runs": [run.to_json() for run in spill.runs], "files": files.state()})
 
-    size, every = stored_size(found), CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
+    size, every = stored_size(paths), CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
     can_resume = size is not None
     with Threads(
         partial(Counter, splitter),
@@ -108,17 +108,17 @@ def _count_whole(
         files.run(threads, task.show)
         spills = len(spill.runs)
         at_once = threads.prepare_merge()
-        about, output = files.about(splitter), task.folder / "output"
-        least = scaled(options.min_count, about.scale)
+        metadata, output = files.metadata(splitter), task.folder / "output"
+        least = scaled(options.min_count, metadata.scale)
         make_folder(output)
         sources = spill.sources(threads.tables())
-        written = write_counts(output, about, sources, threads.pool, at_once, task.progress, least, threads.pause)
+        totals = write_counts(output, metadata, sources, threads.pool, at_once, task.progress, least, threads.pause)
         sync_tree(output)
-    return asdict(summary_of(about, written, spills=spills, resumed_bytes=resumed_bytes, skipped=files.skipped))
+    return asdict(summary_of(metadata, totals, spills=spills, resumed_bytes=resumed_bytes, skipped=files.skipped))
 
 
-def _take_up(task: Task, spill: Spill, files: FileCount) -> int:
-    """Restore the last checkpoint, and delete what was written after it. Returns the bytes of text that were counted."""
+def _resume(task: Task, spill: Spill, files: FileCount) -> int:
+    """Restore the last checkpoint, and delete files written after it. Return the bytes of text that were counted."""
     state = task.load() or {"runs": [], "files": None}
     runs = [Run.from_json(task.folder, run) for run in state["runs"]]
     for run in runs:
@@ -142,18 +142,15 @@ def count_in_shards(
     on_skip: OnSkip | None,
     progress: Progress | None,
 ) -> CountSummary:
-    """Count `sources` in three steps of independent parts, to the folder `output` in the working folder."""
+    """Count `sources` in three steps of independent tasks, to the folder `output` in the working folder."""
     limit = memory_limit_of(options.memory_limit or RAY_MEMORY)
     total = sum(map(size_of, sources))
     cut = cut_of(splitter) if on_skip is None else None  # a damaged document is left out whole
     shards = plan_shards(sources, options.read, cut, max(SHARD, total // MAX_SHARDS))
-    skips: list[Skip] = []
-    may_skip = None if on_skip is None else skips.append
     weighing = Weighing(sources, options.weights)
     sizes = [sum(size for _, size, _ in shard) for shard in shards]
     count = partial(_count_shard, shards, splitter, options, job.num_threads or 1, limit, weighing)
-    counted = do_parts("count", sizes, count, folder, job, may_skip, progress)
-    report_skips(skips, on_skip)
+    counted = do_parts("count", sizes, count, folder, job, on_skip, progress)
     values = [value for value, _ in counted]
     runs = [Run.from_json(folder.path, value["run"]) for value in values]
     if len(runs) > Spill.MANY:
@@ -163,15 +160,15 @@ def count_in_shards(
         runs = [Run.from_json(folder.path, run) for run, _ in merged]
     bytes_of = [sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)]
     documents = sum(value["documents"] for value in values)
-    about = About(splitter.patterns, documents, sum(bytes_of), weighing.parts(bytes_of))
+    metadata = CountsMetadata(splitter.patterns, documents, sum(bytes_of), weighing.mixture(bytes_of))
     make_folder(folder.path / "output")
-    n = files_for(about.total_bytes)
-    write = partial(_write_file, runs, about, n, options.min_count)
-    written = Written.sum(value for value, _ in do_parts("merge", [1] * n, write, folder, job, progress=progress))
-    for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
-        remove(rest)
+    n = files_for(metadata.total_bytes)
+    write = partial(_write_file, runs, metadata, n, options.min_count)
+    totals = WrittenTotals.sum(value for value, _ in do_parts("merge", [1] * n, write, folder, job, progress=progress))
+    for path in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
+        remove(path)
     resumed_bytes = sum(sum(value["bytes_of"]) for value, resumed in counted if resumed)
-    return summary_of(about, written, resumed_bytes=resumed_bytes, skipped=sum(value["skipped"] for value in values))
+    return summary_of(metadata, totals, resumed_bytes=resumed_bytes, skipped=sum(value["skipped"] for value in values))
 
 
 def _count_shard(
@@ -181,33 +178,33 @@ def _count_shard(
     num_threads: int,
     memory_limit: int,
     weighing: Weighing,
-    part: int,
+    shard: int,
     task: Task,
 ) -> dict[str, Any]:
     """Count a shard, within the memory limit, into a sorted run."""
-    paths, spans = [path for path, _, _ in shards[part]], [span for *_, span in shards[part]]
+    paths, spans = [path for path, _, _ in shards[shard]], [span for *_, span in shards[shard]]
     files = FileCount(paths, cut_of(splitter), options, task.on_skip, weighing, spans)
     new = partial(Counter, splitter)
     with temporary_spill(task.folder) as spill, Threads(new, num_threads, memory_limit, spill) as threads:
         files.run(threads, task.show)
         spill.compact()
-        run = write_run(task.folder / f"run-{part:05}.arrow", spill.sources(threads.tables()), durable=True)
+        run = write_run(task.folder / f"run-{shard:05}.arrow", spill.sources(threads.tables()), durable=True)
         numbers = {"documents": files.documents, "bytes_of": files.bytes_of, "skipped": files.skipped}
         return numbers | {"run": run.to_json()}
 
 
-def _merge_runs(groups: Sequence[Sequence[Run]], part: int, task: Task) -> list[Any]:
-    """Merge some runs into one, so that no task has to read too many at once."""
-    return write_run(task.folder / f"merged-{part:05}.arrow", groups[part], durable=True).to_json()
+def _merge_runs(groups: Sequence[Sequence[Run]], group: int, task: Task) -> list[Any]:
+    """Merge some runs into one, so that no later task reads too many."""
+    return write_run(task.folder / f"merged-{group:05}.arrow", groups[group], durable=True).to_json()
 
 
 def _write_file(
-    runs: Sequence[Run], about: About, files: int, min_count: int, part: int, task: Task
+    runs: Sequence[Run], metadata: CountsMetadata, files: int, min_count: int, number: int, task: Task
 ) -> tuple[int, int, int]:
     """Write one of the files of the output."""
-    with atomic_file(task.folder / "output" / name_of_file(part, files)) as file:
-        rows = merged_part(runs, part, files.bit_length() - 1)
-        return write_file(file, about, rows, scaled(min_count, about.scale))
+    with atomic_file(task.folder / "output" / name_of_file(number, files)) as file:
+        rows = merge_partition(runs, number, files.bit_length() - 1)
+        return write_file(file, metadata, rows, scaled(min_count, metadata.scale))
 
 
 def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[list[Chosen]]:

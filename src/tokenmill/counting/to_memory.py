@@ -18,7 +18,7 @@ from ..sources.jsonl import without_surrogates
 from ..split import Splitter
 from ..split.patterns import DEFAULT
 from .options import CountOptions, Paths, make_splitter, memory_limit_of
-from .reading import FileCount, cut_of, found_sources, stored_size
+from .reading import FileCount, cut_of, stored_size, text_sources
 from .spill import temporary_spill
 from .threads import POLL, Counter, Threads
 from .weights import scaled
@@ -40,17 +40,17 @@ def count(
 ) -> WordCounts:
     """Count the pretokens of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
 
-    A text file is one document, unless `options.read` says otherwise. In .jsonl each line is one, in .parquet each row.
+    By default a text file is one document. In .jsonl each line is one, in .parquet each row. See `options.read`.
 
     split: the name of a split pattern or a regular expression, several of either, or a Splitter.
-    options: a `CountOptions`: what is counted, and how. The whole result is in memory, at about 30 bytes for each distinct
-        pretoken; `count_to_folder` does not need that.
+    options: a `CountOptions`. The whole result is in memory, about 30 bytes for each distinct pretoken; with
+        `count_to_folder`, it is not.
     memory_limit: overrides `memory_limit` of `options`.
     num_threads: the number of threads (None: all cores; on Ray, one for each task).
     on_skip: called for each document that cannot be read and is left out, and for the rest of a truncated file. None raises
         an InputError instead, unless the options have skip_damaged.
     engine: "ray" counts on a Ray cluster, through `spill_folder`. See `count_to_folder`.
-    spill_folder: where tables beyond the memory limit go. None is the folder that TMPDIR names, or else the current folder.
+    spill_folder: for tables beyond the memory limit. None is the folder of TMPDIR, or else the current folder.
     progress: called as progress("count", bytes read, bytes of all files). The last is None if one of them is a pipe.
     Raises InputError for a source that is missing, cannot be read, or is damaged.
     """
@@ -68,8 +68,8 @@ def count(
                 sources, output, split=splitter, options=options, on_skip=on_skip, job=job, progress=progress
             )
             return WordCounts.load(output)
-    found, _ = found_sources(sources, options.read, on_skip)
-    size = stored_size(found)
+    paths, _ = text_sources(sources, options.read, on_skip)
+    size = stored_size(paths)
     with (
         drawn(progress) as show,
         temporary_spill(spill_folder) as spill,
@@ -77,12 +77,12 @@ def count(
             partial(Counter, splitter), num_threads, memory_limit_of(options.memory_limit), spill, size=size
         ) as threads,
     ):
-        files = FileCount(found, cut_of(splitter), options, on_skip)
+        files = FileCount(paths, cut_of(splitter), options, on_skip)
         meter = Meter(show and partial(show, "count"), [size])
         files.run(threads, partial(meter.set, 0))
         meter.at(1)
-        about = files.about(splitter)
-        return WordCounts(*threads.rows(scaled(options.min_count, about.scale)), *about)  # type: ignore[arg-type]
+        metadata = files.metadata(splitter)
+        return WordCounts(*threads.rows(scaled(options.min_count, metadata.scale)), *metadata)  # type: ignore[arg-type]
 
 
 def count_each(
@@ -94,10 +94,10 @@ def count_each(
     num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[Any, WordCounts]:
-    """The word counts of several texts by name, each given as for `count`, as saved word counts or as WordCounts.
+    """The word counts of several texts by name: sources as for `count`, saved word counts, or WordCounts.
 
-    split: by default the patterns of the word counts among them, or else the default of `count`.
-    A source that is missing is an error before the first is counted.
+    split: by default the patterns of the word counts among the texts, or else the default of `count`.
+    Raises InputError for a missing source before the first text is counted.
     """
     options = options or CountOptions()
     counts: dict[Any, WordCounts] = {}
@@ -110,7 +110,7 @@ def count_each(
         if len(paths) == 1 and WordCounts.is_saved(paths[0]):
             counts[name] = WordCounts.load(paths[0])
         else:
-            found_sources(paths, options.read, ignore_skip if options.read.skip_damaged else None)
+            text_sources(paths, options.read, ignore_skip if options.read.skip_damaged else None)
             uncounted[name] = paths
     patterns = shared_patterns([Splitter(*split).patterns, *(each.split_patterns for each in counts.values())])
     splitter = Splitter(*(patterns or [DEFAULT]), special_tokens=special_tokens)
@@ -155,7 +155,7 @@ def count_iterator(
 
 
 def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progress | None) -> tuple[int, int]:
-    """Let the threads count all texts. Returns the number of these and of their bytes."""
+    """Let the threads count all texts. Return the number of texts and of their bytes."""
     waiting: queue.Queue[Block | None] = queue.Queue(2 * threads.n)
 
     def step(counter: Counter) -> bool:
@@ -185,7 +185,7 @@ def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progr
 
 
 def _batches(texts: Iterable[str | bytes]) -> Iterator[list[bytes]]:
-    """The texts, gathered into batches of about a megabyte."""
+    """Yield the texts as bytes, in batches of about a megabyte."""
     documents: list[bytes] = []
     size = 0
     for text in texts:

@@ -24,8 +24,8 @@ MOST = 2**31  # for the products of weights and the common denominator
 OTHERS = "other sources"
 
 
-class Part(NamedTuple):
-    """The share of one weighted source in a count. bytes: its text, before it is weighted."""
+class WeightedSource(NamedTuple):
+    """A source in a weighted count: its weight, and the bytes of its text before weighting."""
 
     source: str
     weight: str
@@ -33,12 +33,12 @@ class Part(NamedTuple):
 
     @property
     def weighted(self) -> Fraction:
-        """Its bytes times its weight."""
+        """The bytes times the weight."""
         return _fraction(self.weight) * self.bytes
 
 
 def checked_weights(weights: Mapping[str, Weight] | Iterable[tuple[str, Weight]]) -> tuple[tuple[str, str], ...]:
-    """The weights as (source, "3/2"). UsageError for one that is no number, or not within 1 / MOST and MOST.
+    """The weights as (source, "3/2"). UsageError for a value that is not a number from 1 / MOST to MOST.
 
     >>> checked_weights({"a.txt": 1.5, "b.txt": "2/4"})
     (('a.txt', '3/2'), ('b.txt', '1/2'))
@@ -62,16 +62,16 @@ def _fraction(text: str) -> Fraction:
 
 
 def exact_number(value: object) -> Fraction | None:
-    """The number that is written; None for what is not one of 1 / MOST to MOST."""
+    """The exact value of a number, also written like "3/2"; None if it is not a number from about 1 / MOST to MOST."""
     text = str(value).strip()
-    try:  # as a float first: to write out the digits of 1e99999999 takes hours
+    try:  # first as a float: the digits of 1e99999999 take hours
         return _fraction(text) if "/" in text or 0.5 / MOST <= float(text) <= 2 * MOST else None
     except (ValueError, ZeroDivisionError):
         return None
 
 
 def scale_of(weights: Iterable[str]) -> int:
-    """The common denominator. UsageError if a weight times it is too large."""
+    """The common denominator of the weights. UsageError if it times a weight is too large."""
     values = [_fraction("1"), *map(_fraction, weights)]
     scale = math.lcm(*(value.denominator for value in values))
     if max(values) * scale > MOST:
@@ -83,49 +83,49 @@ def scale_of(weights: Iterable[str]) -> int:
 
 
 def scaled(least: int, scale: int) -> int:
-    """A least weighted count as it is compared with counts times `scale`. 1 keeps all."""
+    """The least weighted count, `least`, times `scale`; 1 stays 1, which keeps all."""
     return least * scale if least > 1 else least
 
 
 class Weighing:
     """The weights of the sources of one count.
 
-    sources: what is counted. Those that no weight names count once; they are the last group.
+    sources: all sources of the count. Those without a weight count once; they are the last group.
     Raises UsageError for a weight of something that is not among the sources, and for two weights of one source.
     """
 
     def __init__(
-        self, sources: Sequence[Source], given: Mapping[str, Weight] | Iterable[tuple[str, Weight]] = ()
+        self, sources: Sequence[Source], weights: Mapping[str, Weight] | Iterable[tuple[str, Weight]] = ()
     ) -> None:
-        weights = checked_weights(given)
-        self.scale = scale_of(weight for _, weight in weights)
-        self._groups = [*weights, (OTHERS, "1")]
-        self.factors = [int(_fraction(weight) * self.scale) for _, weight in self._groups]
+        checked = checked_weights(weights)
+        scale = scale_of(weight for _, weight in checked)
+        self._groups = [*checked, (OTHERS, "1")]
+        self.factors = [int(_fraction(weight) * scale) for _, weight in self._groups]
         self._group_of: dict[str, int] = {}
-        known = {_key(source) for source in sources} if weights else set()
-        for group, (name, _) in enumerate(weights):
+        known = {_key(source) for source in sources} if checked else set()
+        for group, (name, _) in enumerate(checked):
             for source in [name] if _key(name) in known else find_sources(name, ignore_skip):
                 key = _key(source)
                 if key not in known:
                     raise UsageError(f"{name} has a weight, but {source} is not among the sources. Name it there too")
                 if key in self._group_of:
-                    raise UsageError(f"{source} has two weights, of {weights[self._group_of[key]][0]} and of {name}")
+                    raise UsageError(f"{source} has two weights, of {checked[self._group_of[key]][0]} and of {name}")
                 self._group_of[key] = group
 
     def group(self, source: Source) -> int:
-        """The number of the group that a source belongs to."""
-        return self._group_of.get(_key(source), len(self.factors) - 1) if self._group_of else len(self.factors) - 1
+        """The index of the group that a source belongs to."""
+        return self._group_of.get(_key(source), len(self.factors) - 1)
 
-    def parts(self, nbytes: Sequence[int]) -> tuple[Part, ...]:
-        """Return the share of each group in the count, from the bytes of each; () without weights."""
-        found = [Part(*group, size) for group, size in zip(self._groups, nbytes, strict=True)]
-        return tuple(found if found[-1].bytes else found[:-1]) if self._group_of else ()
+    def mixture(self, nbytes: Sequence[int]) -> tuple[WeightedSource, ...]:
+        """The weighted sources, from the bytes of each group; () without weights."""
+        sources = [WeightedSource(*group, size) for group, size in zip(self._groups, nbytes, strict=True)]
+        return tuple(sources if sources[-1].bytes else sources[:-1]) if self._group_of else ()
 
 
-def shares(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """The parts as rows for a report, each with its share of the weighted text."""
-    total = sum(part.weighted for part in parts) or 1
-    return [{**part._asdict(), "share": round(float(part.weighted / total), 6)} for part in parts]
+def shares(mixture: Sequence[WeightedSource]) -> list[dict[str, Any]]:
+    """The weighted sources as rows for a report, each with its share of the weighted text."""
+    total = sum(source.weighted for source in mixture) or 1
+    return [{**source._asdict(), "share": round(float(source.weighted / total), 6)} for source in mixture]
 
 
 def _key(source: Source) -> str:

@@ -1,4 +1,4 @@
-"""Replay of events, merges and removals in training order, for encoding and for judging."""
+"""Replay of events, merges and removals in training order, for encoding and analysis."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["event_table"]
 
 
 def event_table(vocabulary: Vocabulary, events: np.ndarray | None = None) -> EventTable:
-    """The events of `vocabulary`, or `events` in their place, prepared for replay; merges without events apply by rank.
+    """An EventTable of `events`, by default those of `vocabulary`. Merges apply by rank unless its order is "events".
 
-    Raises UsageError if a merge joins tokens into one of another length and some event is a removal.
+    Raises UsageError for a merge whose lengths do not add up, if some event is a removal.
     """
     import numpy as np
 

@@ -1,8 +1,8 @@
 """The replay kernel: merges and removals applied to one pretoken in training order.
 
-For a token, or for two neighbours, only one event matters: the earliest after the event that made them. It is looked up when
-they come up. When its turn comes and they are still there, it applies. An event applies at all its places from left to
-right before the next event does, since nothing that it makes waits for the same event again.
+For a token or a pair, only one event matters: the earliest after the event that created it. It is looked up when the token or
+pair appears, and applies in its turn if they are still there. An event applies at all its positions from left to right before
+the next event does, since no token or pair that it creates waits for the same event again.
 
 A pretoken of n symbols in which k events apply takes O((n + k) log n) steps, and O(log e) more for an event of a pair that
 has e events.
@@ -22,23 +22,23 @@ from cython.cimports.tokenmill.kernels._pair_map import (
 )
 from cython.cimports.tokenmill.kernels._signals import check_signals, raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._token_list import NOTHING, Node, join_next, link_tokens, list_ids
-from cython.cimports.tokenmill.training._take_apart import Made, take_apart
+from cython.cimports.tokenmill.training._first_pair import FirstPair, split_token
 
 from ..errors import UsageError
 from ..kernels.random_seed import random_seed
 
-NO_EVENT = cython.declare(uint32_t, 0xFFFFFFFF)  # above all events, and what tm_pair_map_get gives for no pair
-CHECK = cython.declare(cython.size_t, 1 << 16)  # steps between two looks for signals
+NO_EVENT = cython.declare(uint32_t, 0xFFFFFFFF)  # above all events; tm_pair_map_get returns it for an unknown pair
+CHECK = cython.declare(cython.size_t, 1 << 16)  # steps between two checks for signals
 
 
 @cython.cclass
 class EventTable:
     """The events of a vocabulary, indexed for replay. Immutable; threads share it.
 
-    events: those of a `Vocabulary`: rows (left, right, new) for a merge, (id, -1, -1) for a removal. lengths: the symbols
-    that each token spans. by_rank: whether merges apply by rank: one that comes up after its turn is next.
+    events: as in a `Vocabulary`, rows (left, right, new) for a merge, (id, -1, -1) for a removal. lengths: the number of symbols
+    of each token. by_rank: merges apply by rank, and one whose pair appears after its turn is next.
 
-    Raises UsageError for a merge whose lengths do not add up, where some event is a removal.
+    Raises UsageError for a merge whose lengths do not add up, if some event is a removal.
     """
 
     def __cinit__(
@@ -63,8 +63,8 @@ class EventTable:
         free(self.event)
         free(self.removal)
         free(self.length)
-        free(self.parts)
-        free(self.part)
+        free(self.part_lists)
+        free(self.part_ids)
         tm_pair_map_free(cython.address(self.pairs))
 
     # ---- loading
@@ -74,12 +74,12 @@ class EventTable:
 
         i: cython.size_t
         removals: cython.bint = (np.asarray(events)[:, 1] < 0).any()
-        made = cython.cast(cython.pointer(Made), zeroed_array(self.n_ids, cython.sizeof(Made)))
-        latest: uint32_t[::1] = np.zeros(self.n_ids, np.uint32)  # by token: the number of its last parts list, plus 1
+        first_pair = cython.cast(cython.pointer(FirstPair), zeroed_array(self.n_ids, cython.sizeof(FirstPair)))
+        latest: uint32_t[::1] = np.zeros(self.n_ids, np.uint32)  # by token: the index of its last part list, plus 1
         first: uint32_t[::1] = np.zeros(self.n_events, np.uint32)  # by event: the first one of the same pair or token
         try:
             for i in range(self.n_ids):
-                made[i].left = NO_EVENT
+                first_pair[i].left = NO_EVENT
             for i in range(self.n_events):
                 if i % CHECK == 0:
                     check_signals()
@@ -90,24 +90,24 @@ class EventTable:
                     if self.removal[row.left] == NO_EVENT:
                         self.removal[row.left] = cython.cast(uint32_t, i)
                     first[i] = self.removal[row.left]
-                    latest[row.left] = self._add_removal(cython.cast(uint32_t, i), made, latest[row.left])
+                    latest[row.left] = self._add_removal(cython.cast(uint32_t, i), first_pair, latest[row.left])
                 else:
                     row.result = events[i, 2]
                     first[i] = tm_pair_map_get_or_put(
                         cython.address(self.pairs), row.left, row.right, cython.cast(uint32_t, i)
                     )
                     if removals:
-                        self._add_merge(cython.cast(uint32_t, i), made)
+                        self._add_merge(cython.cast(uint32_t, i), first_pair)
         finally:
-            free(made)
+            free(first_pair)
         self.by_key = np.argsort(first, kind="stable").astype(np.uint32)
         self.sizes = np.bincount(first).astype(np.uint32)
         for i in range(self.n_events):
             if first[self.by_key[i]] == self.by_key[i] and self.sizes[self.by_key[i]] > 1:
-                self.event[self.by_key[i]].list = cython.cast(uint32_t, i + 1)
+                self.event[self.by_key[i]].start = cython.cast(uint32_t, i + 1)
         return 0
 
-    def _add_merge(self, event, made):
+    def _add_merge(self, event, first_pair):
         row: cython.pointer(Event) = cython.address(self.event[event])
         left: uint64_t = self.length[row.left]
         right: uint64_t = self.length[row.right]
@@ -115,44 +115,44 @@ class EventTable:
             raise UsageError(
                 f"event {event} merges tokens of {left} and {right} symbols into one of {self.length[row.result]}"
             )
-        if made[row.result].left == NO_EVENT:
-            made[row.result].left = row.left
-            made[row.result].right = row.right
-        made[row.result].removed = False
+        if first_pair[row.result].left == NO_EVENT:
+            first_pair[row.result].left = row.left
+            first_pair[row.result].right = row.right
+        first_pair[row.result].removed = False
         return 0
 
-    def _add_removal(self, event, made, latest):
-        """Find the parts of the token; returns the number of their list plus 1.
+    def _add_removal(self, event, first_pair, latest):
+        """Store the part list of a removal. Return its index plus 1.
 
-        A token that is removed again and again with the same parts has one parts list, `latest`.
+        A token that is removed again and again with the same parts has one part list, `latest`.
         """
         token: uint32_t = self.event[event].left
         length: cython.size_t = self.length[token]
-        grow(cython.address(self.part), cython.address(self.part_room), self.part_used + length, 4)
-        size = take_apart(made, token, self.part + self.part_used, length)
-        made[token].removed = True
+        grow(cython.address(self.part_ids), cython.address(self.part_ids_room), self.n_part_ids + length, 4)
+        size = split_token(first_pair, token, self.part_ids + self.n_part_ids, length)
+        first_pair[token].removed = True
         if latest:
-            last = cython.address(self.parts[latest - 1])
-            if last.size == size and memcmp(self.part + last.start, self.part + self.part_used, 4 * size) == 0:
+            last = cython.address(self.part_lists[latest - 1])
+            if last.size == size and memcmp(self.part_ids + last.start, self.part_ids + self.n_part_ids, 4 * size) == 0:
                 self.event[event].result = latest - 1
                 return latest
-        grow(cython.address(self.parts), cython.address(self.parts_room), self.n_parts + 1, cython.sizeof(Parts))
-        self.parts[self.n_parts].start = self.part_used
-        self.parts[self.n_parts].size = cython.cast(uint32_t, size)
-        self.event[event].result = cython.cast(uint32_t, self.n_parts)
-        self.part_used += size
-        self.n_parts += 1
-        return cython.cast(uint32_t, self.n_parts)
+        grow(cython.address(self.part_lists), cython.address(self.part_lists_room), self.n_part_lists + 1, cython.sizeof(PartList))
+        self.part_lists[self.n_part_lists].start = self.n_part_ids
+        self.part_lists[self.n_part_lists].size = cython.cast(uint32_t, size)
+        self.event[event].result = cython.cast(uint32_t, self.n_part_lists)
+        self.n_part_ids += size
+        self.n_part_lists += 1
+        return cython.cast(uint32_t, self.n_part_lists)
 
-    # ---- what Python sees
+    # ---- methods for Python
 
     def parts_of(self, event: uint32_t) -> list:
         """The ids of the tokens that the removal `event` leaves."""
         k: cython.size_t
         if event >= self.n_events or self.event[event].right != NO_EVENT:
             raise ValueError(f"event {event} is not a removal")
-        parts: Parts = self.parts[self.event[event].result]
-        return [self.part[parts.start + k] for k in range(parts.size)]
+        parts: PartList = self.part_lists[self.event[event].result]
+        return [self.part_ids[parts.start + k] for k in range(parts.size)]
 
     def tally(
         self,
@@ -162,11 +162,10 @@ class EventTable:
         happened: uint64_t[::1],
         final: uint64_t[::1],
     ):
-        """Replay all events over pretokens: pretoken i is symbols[ends[i - 1]:ends[i]], seen weights[i] times.
+        """Replay all events over pretokens: pretoken i is symbols[ends[i - 1]:ends[i]] and occurs weights[i] times.
 
-        Adds to `happened`, by event, how often it applied, and to `final`, by id, how often that token is left. The ids that
-        are left of a pretoken are at its beginning in `symbols`. A symbol may be any id that spans one symbol, or an id
-        without a token.
+        Add the occurrences of each event to `happened`, and those of each remaining id to `final`. The remaining ids of a
+        pretoken replace its first symbols in `symbols`. A symbol may be any id of one symbol, or an id without a token.
         """
         n: cython.Py_ssize_t = 0
         start: cython.size_t = 0
@@ -205,19 +204,19 @@ class EventTable:
     # ---- replay
 
     def replay_short(self, ids, n, happened, weight):
-        # waits[i] is the next event of the token ids[i] or of the pair that begins with it. A merge closes the gap in both
-        # arrays, a removal opens one.
-        waits: uint32_t[SHORT_REPLAY]
+        # next_events[i] is the next event of the token ids[i] or of the pair that begins with it. A merge removes an item from
+        # both arrays, a removal inserts items.
+        next_events: uint32_t[SHORT_REPLAY]
         steps: cython.size_t = 0
         for i in range(n):
-            waits[i] = _next_event(self, ids[i], ids[i + 1] if i + 1 < n else NO_EVENT, 0)
+            next_events[i] = _next_event(self, ids[i], ids[i + 1] if i + 1 < n else NO_EVENT, 0)
         while True:
             event = NO_EVENT
-            at = 0
+            index = 0
             for i in range(n):
-                if waits[i] < event:
-                    event = waits[i]
-                    at = i
+                if next_events[i] < event:
+                    event = next_events[i]
+                    index = i
             if event == NO_EVENT:
                 return n
             steps += 1
@@ -229,62 +228,62 @@ class EventTable:
             size: cython.Py_ssize_t = 1
             if row.right != NO_EVENT:
                 n -= 1
-                for i in range(at + 1, n):
+                for i in range(index + 1, n):
                     ids[i] = ids[i + 1]
-                    waits[i] = waits[i + 1]
-                ids[at] = row.result
+                    next_events[i] = next_events[i + 1]
+                ids[index] = row.result
             else:
-                parts = cython.address(self.parts[row.result])
+                parts = cython.address(self.part_lists[row.result])
                 size = parts.size
                 i = n - 1
-                while i > at:
+                while i > index:
                     ids[i + size - 1] = ids[i]
-                    waits[i + size - 1] = waits[i]
+                    next_events[i + size - 1] = next_events[i]
                     i -= 1
                 for i in range(size):
-                    ids[at + i] = self.part[parts.start + i]
+                    ids[index + i] = self.part_ids[parts.start + i]
                 n += size - 1
             event = 0 if self.by_rank else event + 1
-            for i in range(at - 1 if at > 0 else 0, at + size):
-                waits[i] = _next_event(self, ids[i], ids[i + 1] if i + 1 < n else NO_EVENT, event)
+            for i in range(index - 1 if index > 0 else 0, index + size):
+                next_events[i] = _next_event(self, ids[i], ids[i + 1] if i + 1 < n else NO_EVENT, event)
 
     def replay_long(self, ids, n, memory, happened, weight):
-        # With a heap of (event, place). A token is at the place of its first symbol, so its parts have places of their
-        # own when it is taken apart.
+        # With a heap of (event, position). The position of a token is that of its first symbol, so its parts have positions of
+        # their own when it is removed.
         nodes = cython.cast(cython.pointer(Node), memory)
         heap = cython.cast(cython.pointer(uint64_t), nodes + n)
         used: cython.size_t = 0
         steps: cython.size_t = 0
         link_tokens(nodes, ids, cython.cast(uint32_t, n))
         for i in range(n):
-            used = _wait(self, nodes, heap, used, cython.cast(uint32_t, i), 0)
+            used = _enqueue(self, nodes, heap, used, cython.cast(uint32_t, i), 0)
         while used > 0:
             event = cython.cast(uint32_t, heap[0] >> 32)
-            place = cython.cast(uint32_t, heap[0])
+            position = cython.cast(uint32_t, heap[0])
             used = tm_heap_pop(heap, used)
             steps += 1
             if steps % CHECK == 0 and signalled():
                 return SIGNALLED_REPLAY
-            if nodes[place].due != event:
-                continue  # the token or pair that waited here is gone
+            if nodes[position].due != event:
+                continue  # the token or pair of this item is gone
             if happened != cython.NULL:
                 happened[event] += weight
-            last = place
+            last = position
             if self.event[event].right != NO_EVENT:
-                join_next(nodes, place, self.event[event].result)
+                join_next(nodes, position, self.event[event].result)
             else:
-                last = _split(self, nodes, place, self.event[event].result)
+                last = _split(self, nodes, position, self.event[event].result)
             if used + n + 2 > heap_room(n):
-                used = _without_stale(nodes, heap)
-            # The token before, then the new ones, wait for later events.
+                used = _rebuild_heap(nodes, heap)
+            # Enqueue the later events of the token before, then of the new ones.
             event = 0 if self.by_rank else event + 1
-            if nodes[place].prev != NOTHING:
-                used = _wait(self, nodes, heap, used, nodes[place].prev, event)
+            if nodes[position].prev != NOTHING:
+                used = _enqueue(self, nodes, heap, used, nodes[position].prev, event)
             while True:
-                used = _wait(self, nodes, heap, used, place, event)
-                if place == last:
+                used = _enqueue(self, nodes, heap, used, position, event)
+                if position == last:
                     break
-                place = nodes[place].next
+                position = nodes[position].next
         return list_ids(nodes, n, ids)
 
 
@@ -308,7 +307,7 @@ def _next_event(table: EventTable, id: uint32_t, right: uint32_t, first: uint32_
 @cython.exceptval(check=False)
 def _later(table: EventTable, event: uint32_t, first: uint32_t) -> uint32_t:
     """Return the earliest event from `first` on of the pair or token whose first one is `event`, by binary search."""
-    low: cython.size_t = table.event[event].list
+    low: cython.size_t = table.event[event].start
     if low == 0:
         return NO_EVENT
     low -= 1
@@ -326,50 +325,50 @@ def _later(table: EventTable, event: uint32_t, first: uint32_t) -> uint32_t:
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _wait(table: EventTable, nodes: cython.pointer(Node), heap: cython.pointer(uint64_t), used: cython.size_t,
-          place: uint32_t, first: uint32_t) -> cython.size_t:
-    """Push the next event of the token or pair at `place`, unless it is there; returns the size of the heap."""
-    after: uint32_t = nodes[place].next
-    event: uint32_t = _next_event(table, nodes[place].id, NO_EVENT if after == NOTHING else nodes[after].id, first)
-    if event == nodes[place].due:
+def _enqueue(table: EventTable, nodes: cython.pointer(Node), heap: cython.pointer(uint64_t), used: cython.size_t,
+             position: uint32_t, first: uint32_t) -> cython.size_t:
+    """Push the next event of the token or pair at `position`, unless it is in the heap. Return the size of the heap."""
+    after: uint32_t = nodes[position].next
+    event: uint32_t = _next_event(table, nodes[position].id, NO_EVENT if after == NOTHING else nodes[after].id, first)
+    if event == nodes[position].due:
         return used
-    nodes[place].due = event
-    return used if event == NO_EVENT else tm_heap_push(heap, used, cython.cast(uint64_t, event) << 32 | place)
+    nodes[position].due = event
+    return used if event == NO_EVENT else tm_heap_push(heap, used, cython.cast(uint64_t, event) << 32 | position)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _split(table: EventTable, nodes: cython.pointer(Node), place: uint32_t, number: uint32_t) -> uint32_t:
-    """Replace the token at `place` by its parts; returns the place of the last one."""
-    end: uint32_t = nodes[place].next
-    k: cython.size_t = table.parts[number].start
-    stop: cython.size_t = k + table.parts[number].size
+def _split(table: EventTable, nodes: cython.pointer(Node), position: uint32_t, number: uint32_t) -> uint32_t:
+    """Replace the token at `position` by the ids of part list `number`. Return the position of the last one."""
+    end: uint32_t = nodes[position].next
+    k: cython.size_t = table.part_lists[number].start
+    stop: cython.size_t = k + table.part_lists[number].size
     while True:
-        nodes[place].id = table.part[k]
+        nodes[position].id = table.part_ids[k]
         k += 1
         if k == stop:
             break
-        after = place + table.length[nodes[place].id]
-        nodes[place].next = after
-        nodes[after].prev = place
-        place = after
-    nodes[place].next = end
+        after = position + table.length[nodes[position].id]
+        nodes[position].next = after
+        nodes[after].prev = position
+        position = after
+    nodes[position].next = end
     if end != NOTHING:
-        nodes[end].prev = place
-    return place
+        nodes[end].prev = position
+    return position
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _without_stale(nodes: cython.pointer(Node), heap: cython.pointer(uint64_t)) -> cython.size_t:
-    """Replace the heap by what waits now, at most one entry for each place; returns its size."""
+def _rebuild_heap(nodes: cython.pointer(Node), heap: cython.pointer(uint64_t)) -> cython.size_t:
+    """Rebuild the heap without stale items, with at most one for each position. Return its size."""
     used: cython.size_t = 0
-    place: uint32_t = 0
-    while place != NOTHING:
-        if nodes[place].due != NO_EVENT:
-            used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[place].due) << 32 | place)
-        place = nodes[place].next
+    position: uint32_t = 0
+    while position != NOTHING:
+        if nodes[position].due != NO_EVENT:
+            used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[position].due) << 32 | position)
+        position = nodes[position].next
     return used

@@ -17,4 +17,4 @@ class SuperwordTraining(Job):
         return train_boundless(self) if self.options.superwords == "boundless" else train_superbpe(self)
 
     def n_tokens(self) -> None:
-        """None: training cuts the text in another way than the tokenizer."""
+        """None, because training splits the text in another way than the tokenizer."""

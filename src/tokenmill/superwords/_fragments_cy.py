@@ -1,24 +1,24 @@
 """The text of stage 2: from lines to segments, from segments to ids of stage 1, and to fragments that are counted.
 
 Definitions
-    segment    a part of a line that the split pattern of stage 2 leaves whole; in BoundlessBPE, neighbouring pretokens of a
-               document each of which is an atom, a token that superwords may be made of
-    border     between two neighbouring ids of a segment
-    total      of a border (x, y): how often x and y are neighbours in the whole text
-    fragment   what the borders whose total is below a number `least` leave of a segment
+    segment    a match of the split pattern of stage 2 in a line; in BoundlessBPE, neighbouring pretokens of a document, each of
+               which is an atom, a token that superwords may consist of
+    border     (x, y), between two neighbouring ids of a segment
+    total      of a border (x, y): the number of times that x and y are neighbours in the whole text
+    fragment   a stretch of a segment between borders whose total is below a number `least`
 
 The exact cut. A merge across the border (x, y) joins a token A that ends with x and a token B that begins with y, and each
 occurrence of (A, B) holds one (x, y). So the count of the merged pair is at most the total of (x, y). If all merges have a
 count of `least` or more, no merge crosses a border whose total is lower, and training on the fragments gives the same merges
 as training on the segments.
 
-Totals are added up in a table without keys, by a hash of the border. Borders that share a place only make the total too
-high, so fewer borders are cut, and the merges stay the same.
+Totals are added up in a table without keys, by a hash of the border. Borders that share a slot only make the total too high, so
+fewer borders are cut, and the merges stay the same.
 
 Pretokens of the counting tables are fragments here: each id is two bytes, or four if there are more than 65,536.
 
-Both passes work on the ids of a block: 32 bits each, with END in the last of a segment. Encoding takes longer than all else.
-So the ids of the first pass may be kept for the second.
+Both passes work on the ids of a block: 32 bits each, with END in the last of a segment. Encoding takes most of the time, so the
+ids of the first pass may be kept for the second.
 """
 
 import cython
@@ -42,7 +42,7 @@ END = cython.declare(uint32_t, 0x80000000)
 ID = cython.declare(uint32_t, 0x7FFFFFFF)
 HIGHEST = cython.declare(uint16_t, 0xFFFF)  # a total stays there
 
-# What a token of stage 1 means for the veto on a colon before a space.
+# Flags of tokens of stage 1, for the veto on a colon before a space.
 ENDS_WITH_COLON = 1
 BEGINS_WITH_SPACE = 2
 HOLDS_BOTH = 4
@@ -51,11 +51,11 @@ HOLDS_BOTH = 4
 @cython.final
 @cython.cclass
 class SegmentReader:
-    """Reads blocks of text as the ids of segments. One thread at a time uses it.
+    """Reads blocks of text as the ids of segments. For one thread at a time.
 
     scanner: the split pattern of stage 2, or that of the pretokens.
-    cache: encodes with the merges of stage 1, by parts. With `atoms`, it looks pretokens up, and may give any ids to those that are no
-        atoms. cache_bytes: its limit.
+    cache: encodes with the merges of stage 1, segment by segment. With `atoms` it looks up pretokens, and may return any ids
+        for those that are no atoms. cache_bytes: its limit.
     inside: see `encode_segments`. atoms: uint8 by id, 1 for an atom.
     After `begin`, call `read` until it returns True, then `take`.
     """
@@ -70,7 +70,7 @@ class SegmentReader:
     text: cython.pointer(cython.const[uint8_t])
     document: cython.Py_ssize_t
     position: cython.size_t
-    line: cython.size_t  # where the line begins and ends
+    line: cython.size_t  # the start of the line
     line_end: cython.size_t
     # the segments of a chunk, and the ids of the block so far
     ends: cython.size_t[2048]
@@ -105,7 +105,7 @@ class SegmentReader:
         self.n_ids = 0
 
     def read(self, limit: cython.size_t) -> bool:
-        """Read the next `limit` bytes. True at the end of the block."""
+        """Read the next `limit` bytes. Return True at the end of the block."""
         start: cython.size_t = self.position
         more: cython.bint = True
         with cython.nogil:
@@ -121,9 +121,9 @@ class SegmentReader:
     @cython.nogil
     @cython.exceptval(check=False)
     def next_line(self) -> cython.bint:
-        """Set `line_end` to the end of the line that begins at `position`, or of the document where pretokens are looked up.
+        """Set `line_end` to the end of the line that begins at `position`, or with `atoms` of the document.
 
-        False at the end of the block.
+        Return False at the end of the block.
         """
         while self.document < self.document_ends.shape[0] and self.position >= self.document_ends[self.document]:
             self.document += 1
@@ -143,7 +143,7 @@ class SegmentReader:
     @cython.nogil
     @cython.exceptval(-1)
     def checked(self, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Return a number of ids, or raise what a negative number of the merger stands for."""
+        """Return n, a number of ids, or raise the error that a negative one stands for."""
         if n < 0:
             with cython.gil:
                 if n == SIGNALLED:
@@ -163,7 +163,7 @@ class SegmentReader:
     @cython.nogil
     @cython.exceptval(-1)
     def next_lines(self) -> cython.int:
-        """Add the ids of the segments of the next lines. 0 at the end of the block."""
+        """Add the ids of the segments of the next lines. Return 0 at the end of the block."""
         first: cython.size_t = self.position
         n: cython.Py_ssize_t = 0
         inside: cython.pointer(cython.const[uint64_t]) = cython.address(self.inside[0])
@@ -197,7 +197,7 @@ class SegmentReader:
     @cython.nogil
     @cython.exceptval(-1)
     def next_pretokens(self) -> cython.int:
-        """Add the atoms among the next pretokens of a document. 0 at the end of the block."""
+        """Add the atoms among the next pretokens of a document. Return 0 at the end of the block."""
         if self.position == self.line_end:
             self.end_segment()
             if not self.next_line():
@@ -244,28 +244,28 @@ class SegmentReader:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _find_places(ids: cython.pointer(cython.const[uint32_t]), n: cython.Py_ssize_t, size: cython.Py_ssize_t,
-                 places: cython.pointer(uint32_t)) -> cython.void:
-    """The place, in a table of `size` totals, of the border after each of n ids."""
+def _find_slots(ids: cython.pointer(cython.const[uint32_t]), n: cython.Py_ssize_t, size: cython.Py_ssize_t,
+                slots: cython.pointer(uint32_t)) -> cython.void:
+    """Write the slot, in a table of `size` totals, of the border after each of n ids to `slots`."""
     shift: cython.int = 64
     while cython.cast(cython.Py_ssize_t, 1) << (64 - shift) < size:
         shift -= 1
     for i in range(n):
-        places[i] = cython.cast(uint32_t, tm_pair_hash(0, ids[i] & ID, ids[i + 1] & ID) >> shift)
+        slots[i] = cython.cast(uint32_t, tm_pair_hash(0, ids[i] & ID, ids[i + 1] & ID) >> shift)
 
 
 def add_totals(ids: cython.const[uint32_t][::1], totals: uint16_t[::1]):
     """Add the borders of a block to the table of totals, whose size is a power of two."""
-    places: uint32_t[64]
+    slots: uint32_t[64]
     first: cython.Py_ssize_t = 0
     with cython.nogil:
         while first + 1 < ids.shape[0]:
             n = min(AHEAD, ids.shape[0] - 1 - first)
-            _find_places(cython.address(ids[first]), n, totals.shape[0], places)
+            _find_slots(cython.address(ids[first]), n, totals.shape[0], slots)
             for i in range(n):
-                tm_prefetch_write(cython.address(totals[places[i]]))
+                tm_prefetch_write(cython.address(totals[slots[i]]))
             for i in range(n):
-                total = cython.address(totals[places[i]])
+                total = cython.address(totals[slots[i]])
                 total[0] += not (ids[first + i] & END) and total[0] != HIGHEST
             first += n
 
@@ -276,16 +276,16 @@ def find_fragments(
     flags: cython.const[uint8_t][::1],
     width: cython.size_t,
 ) -> tuple:
-    """The fragments of several ids in a block: the bytes of all, `width` for each id, and the end of each.
+    """The fragments of two ids or more in a block: their bytes, `width` for each id, and the end of each.
 
-    crossed: a bit for each total: whether it is high enough. flags: uint8 by id, all 0 where nothing is vetoed.
+    crossed: a bit for each total: whether merges may cross its borders. flags: uint8 by id, all 0 without a veto.
     """
     import numpy as np
 
     size: cython.Py_ssize_t = ids.shape[0]
     packed: uint8_t[::1] = np.empty(size * width + 4, np.uint8)
     ends: uint64_t[::1] = np.empty(size // 2 + 1, np.uint64)
-    places: uint32_t[64]
+    slots: uint32_t[64]
     first: cython.Py_ssize_t = 0
     vetoed: uint8_t
     begin: cython.size_t = 0  # of the fragment, in `packed`
@@ -294,13 +294,13 @@ def find_fragments(
     with cython.nogil:
         while first < size:
             n = min(AHEAD, size - first)
-            places[n - 1] = 0  # if no border is after the last id
-            _find_places(cython.address(ids[first]), min(n, size - 1 - first), 8 * crossed.shape[0], places)
+            slots[n - 1] = 0  # if no border follows the last id
+            _find_slots(cython.address(ids[first]), min(n, size - 1 - first), 8 * crossed.shape[0], slots)
             for i in range(n):
-                tm_prefetch(cython.address(crossed[places[i] >> 3]))
+                tm_prefetch(cython.address(crossed[slots[i] >> 3]))
             for i in range(n):
                 id = ids[first + i] & ID
-                memcpy(cython.address(packed[end]), cython.address(id), 4)  # the next id overwrites what is too much
+                memcpy(cython.address(packed[end]), cython.address(id), 4)  # the next id overwrites the bytes beyond `width`
                 end += width
                 left = flags[id]
                 right = flags[ids[first + i + 1 if first + i + 1 < size else first] & ID]
@@ -308,7 +308,7 @@ def find_fragments(
                 # Where fragments end is unpredictable, so nothing branches on it.
                 whole: cython.bint = (
                     (ids[first + i] < END)
-                    & (crossed[places[i] >> 3] >> (places[i] & 7))
+                    & (crossed[slots[i] >> 3] >> (slots[i] & 7))
                     & (not vetoed)
                 )
                 several: cython.bint = end - begin > width

@@ -4,15 +4,15 @@
     (arXiv 2604.05192)
 
 Definitions
-    atom        a token of the BPE of single pretokens, plain or Picky and of the size wanted, that holds a letter and that is
-                what its own bytes are encoded to as a pretoken
+    events      those of a training on single pretokens, plain or Picky, of the wanted size
+    atom        a token of these events that contains a letter, and to which its bytes are encoded as a pretoken
     segment     neighbouring pretokens of a document, each of which is an atom
     superwords  the merges of BPE on the segments: the most frequent pair first, then the smaller (left id, right id)
 
-The events of the single pretokens and the superwords are taken in turn until the vocabulary is full. A superword is taken if
-its count is higher than that of the next event and both its parts are there; else that event is taken, with the removals that
-follow it. What is left of the events is dropped. Text is encoded by the events first, pretoken by pretoken. Then superwords
-join neighbouring pretokens that became one token each.
+Events and superwords are added in turn until the vocabulary is full. A superword comes next if its count is higher
+than that of the next event and both its tokens are present; else the next event, with the removals that follow it. All later
+events are dropped. Text is encoded by the events first, pretoken by pretoken. Then superwords join neighbouring pretokens that
+became one token each.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Row = tuple[int, int, int]
 
 
 def train_boundless(job: passes.Job) -> Vocabulary:
-    """Train superwords of whole pretokens. `min_count` holds for the events, `min_pair_count` for both."""
+    """Train superwords of whole pretokens. `min_count` applies to the events, `min_pair_count` to both."""
     options = job.options
     Splitter(*job.counts.split_patterns, joins=bytes(1 << 13))  # raises before long work
     first = Training(job.counts, options.without_superwords(), job.show).run()
@@ -52,49 +52,49 @@ def train_boundless(job: passes.Job) -> Vocabulary:
     counts = np.minimum(first.event_counts[:, 0], 0xFFFF).astype(np.uint16)
     guess = passes.guess(np.concatenate([totals, counts]), wanted)
     for least, (rows, spelt, numbers) in segments.attempts(totals, guess, wanted):
-        # A superword that was not found has this count at most.
+        # A superword beyond `rows` has this count at most.
         unknown = least - 1 if least > options.min_pair_count else 0
-        taken = _take(first, rows.tolist(), numbers[:, 0].tolist(), options.n_ordinary, unknown)
-        if taken is not None:
-            n_events, n = taken
+        lengths = _select(first, rows.tolist(), numbers[:, 0].tolist(), options.n_ordinary, unknown)
+        if lengths is not None:
+            n_events, n = lengths
             return _vocabulary(job, first, (rows[:n], spelt, numbers[:n]), n_events)
     raise AssertionError("with all superwords, no word is unknown")
 
 
-def _take(
+def _select(
     first: Vocabulary, superwords: Sequence[Row], counts: Sequence[int], size: int, unknown: int
 ) -> tuple[int, int] | None:
-    """The events and superwords that give `size` tokens. None if one not found, of `unknown` occurrences, may be one."""
+    """The numbers of events and superwords for `size` tokens. None if an unknown superword, of count `unknown`, may be next."""
     events = first.events.tolist()
     event_counts = first.event_counts[:, 0].tolist()
-    there = {*range(_BYTES)}
-    at = n = 0
-    while len(there) < size:
-        count = event_counts[at] if at < len(events) else 0
-        if n < len(superwords) and counts[n] > count and there.issuperset(superwords[n][:2]):
-            there.add(superwords[n][2])
+    present = {*range(_BYTES)}
+    n_events = n = 0
+    while len(present) < size:
+        count = event_counts[n_events] if n_events < len(events) else 0
+        if n < len(superwords) and counts[n] > count and present.issuperset(superwords[n][:2]):
+            present.add(superwords[n][2])
             n += 1
             continue
         if n == len(superwords) and unknown > count:
             return None
-        if at == len(events):
+        if n_events == len(events):
             break
-        there.add(events[at][2])
-        at += 1
-        while at < len(events) and events[at][1] < 0:
-            there.discard(events[at][0])
-            at += 1
-    return at, n
+        present.add(events[n_events][2])
+        n_events += 1
+        while n_events < len(events) and events[n_events][1] < 0:
+            present.discard(events[n_events][0])
+            n_events += 1
+    return n_events, n
 
 
 def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_events: int) -> Vocabulary:
     """The vocabulary. Its ids: bytes, tokens of the first events, superwords, special tokens, removed tokens."""
     events, (rows, spelt, numbers) = first.events[:n_events], merged
-    gone: dict[int, bool] = dict.fromkeys([*range(_BYTES), *events[events[:, 1] >= 0, 2].tolist()], False)
+    is_removed: dict[int, bool] = dict.fromkeys(range(_BYTES), False)  # by id, in the order of the first merges
     for left, right, new in events.tolist():
-        gone[left if right < 0 else new] = right < 0
-    present = [id for id in gone if not gone[id]] + rows[:, 2].tolist()
-    removed = [id for id in gone if gone[id]]
+        is_removed[left if right < 0 else new] = right < 0
+    present = [id for id in is_removed if not is_removed[id]] + rows[:, 2].tolist()
+    removed = [id for id in is_removed if is_removed[id]]
     tokens = [spelt[id] for id in present]
     if len(set(tokens)) < len(tokens):
         twice = next(token for token in tokens if tokens.count(token) > 1)
@@ -113,34 +113,35 @@ def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_eve
         superwords=final[rows],
         event_counts=first.event_counts[:n_events],
     )
-    every = np.concatenate([vocabulary.events, vocabulary.superwords])
-    told = Watch(job.progress, [token or b"" for token in vocabulary.tokens])
-    told.tell(every, np.concatenate([vocabulary.event_counts, numbers]))
+    merges = np.concatenate([vocabulary.events, vocabulary.superwords])
+    watch = Watch(job.progress, [token or b"" for token in vocabulary.tokens])
+    watch.report(merges, np.concatenate([vocabulary.event_counts, numbers]))
     return vocabulary
 
 
 class _Segments(passes.Passes):
-    """Segments are runs of atoms."""
+    """The passes over segments of atoms."""
 
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
         tok = Tokenizer(first)
         tokens = [token or b"" for token in first.tokens]
-        atoms = [
+        is_atom = [
             id not in first.removed
             and _LETTER.search(token.decode(errors="ignore")) is not None
             and tok._core.encode_pretoken(token) == [id]
             for id, token in enumerate(tokens)
         ]
-        self.atoms = np.array(atoms, np.uint8)
-        found = [token for token, atom in zip(tokens, atoms, strict=True) if atom]
-        # Segments go on only where the last byte of an atom is beside the first byte of one.
+        self.atoms = np.array(is_atom, np.uint8)
+        atoms = [token for token, atom in zip(tokens, is_atom, strict=True) if atom]
+        # Segments continue only after the last byte of an atom and before the first byte of an atom.
         joins = np.zeros((256, 256), bool)
-        joins[np.ix_(sorted({token[-1] for token in found}), sorted({token[0] for token in found}))] = True
+        joins[np.ix_(sorted({token[-1] for token in atoms}), sorted({token[0] for token in atoms}))] = True
         packed = np.packbits(joins, bitorder="little").tobytes()
         special = job.options.special_tokens
         super().__init__(job, tokens, Splitter(*first.split_patterns, special_tokens=special, joins=packed))
-        looked_up = (atom or len(token) == 1 for token, atom in zip(tokens, atoms, strict=True))
-        self.known = pretoken_cache([token if known else None for token, known in zip(tokens, looked_up, strict=True)])
+        self.pretokens = pretoken_cache(
+            [token if atom or len(token) == 1 else None for token, atom in zip(tokens, is_atom, strict=True)]
+        )
 
     def reader(self) -> SegmentReader:
-        return SegmentReader(self.splitter.scanner, self.known, self.cache, None, self.atoms)
+        return SegmentReader(self.splitter.scanner, self.pretokens, self.cache_bytes, None, self.atoms)

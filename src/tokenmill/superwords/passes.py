@@ -1,7 +1,7 @@
-"""The passes over the text that train superwords, and the merges of what they count.
+"""The passes over the text that train superwords, and the merges of their counts.
 
-The first pass adds up how often any two tokens are neighbours in a segment, the second counts the fragments that the exact cut
-(_fragments_cy.py) leaves of the segments.
+The first pass adds up the totals of borders. The second counts the fragments that the exact cut leaves of the segments. See
+_fragments_cy.py for these words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from ..counting import CountOptions
 from ..counting.options import Paths, memory_limit_of
-from ..counting.reading import FileCount, found_sources, stored_size
+from ..counting.reading import FileCount, stored_size, text_sources
 from ..counting.rows import Pause
 from ..counting.spill import Spill, temporary_spill
 from ..counting.threads import SLICE, Counter, Threads
@@ -39,27 +39,26 @@ if TYPE_CHECKING:
 _MOST_TOTALS = 1 << 25  # 64 MB in each thread
 _HIGHEST = 2**16 - 1  # a total stays there
 _CACHE = 128 << 20  # bytes of the cache of words in each thread
-_KEPT = 25  # percent of the memory for ids that are kept
-_SAMPLE = 1 << 20  # totals that the first guess looks at
+_KEPT_PERCENT = 25  # of the memory, for the ids of the text
+_SAMPLE = 1 << 20  # totals for the first guess
 
 # Merges as rows (left id, right id, new id), all tokens by id, and two numbers for each merge: its count and 0.
 Merged = tuple[np.ndarray, list[bytes], np.ndarray]
 
-
-# Lets threads count all of a text, cut where the Cut says, under the name of a stage, with calls of the progress.
+# Let threads count a whole text. The Cut divides it into blocks; the str is the stage for the progress.
 Read = Callable[[Threads, Cut, str, Progress], object]
 
 
 def file_text(sources: Paths, options: CountOptions | None = None) -> Read:
-    """The text of files, as `count` takes them. UsageError for a pipe, which can be read only once."""
+    """The text of files, as for `count`. UsageError for a pipe, which can be read only once."""
     options = options or CountOptions()
-    found, _ = found_sources(sources, options.read, ignore_skip if options.read.skip_damaged else None)
-    size = stored_size(found)
+    paths, _ = text_sources(sources, options.read, ignore_skip if options.read.skip_damaged else None)
+    size = stored_size(paths)
     if size is None:
         raise UsageError("superwords need the text several times, and a pipe can be read only once; give a file")
 
     def read(threads: Threads, cut: Cut, stage: str, progress: Progress) -> None:
-        FileCount(found, cut, options, None).run(threads, lambda done: progress(stage, done, size))
+        FileCount(paths, cut, options, None).run(threads, lambda done: progress(stage, done, size))
 
     return read
 
@@ -97,11 +96,11 @@ class Job:
 
 
 class Passes:
-    """The passes over a text, whose segments are ids of `tokens`. Subclasses make the readers, and may change `cut`.
+    """The passes over a text, whose segments are ids of `tokens`. Subclasses create the readers, and may change `cut`.
 
-    splitter: cuts special tokens out.
-    max_words: the most words in a token; 0 for no limit.
-    flags: uint8 by id: what a token means for the veto on a colon before a space.
+    splitter: cuts out special tokens.
+    max_words: the largest number of words in a token; 0 for no limit.
+    flags: uint8 by id, the flags of a token for the veto on a colon before a space (_fragments_cy.py).
     """
 
     max_words = 0
@@ -111,17 +110,17 @@ class Passes:
         self.tokens, self.splitter = tokens, splitter
         self.memory = memory_limit_of(job.memory_limit)
         self.spill = partial(temporary_spill, job.spill_folder)
-        self.cache = min(_CACHE, self.memory // 8)
+        self.cache_bytes = min(_CACHE, self.memory // 8)
         self.width = 2 if len(tokens) <= 1 << 16 else 4
         self.flags = np.zeros(len(tokens), np.uint8)
-        self.warm: list[SegmentReader] = []  # whose caches know the words already
-        self.kept: list[np.ndarray] | None = []  # the ids of all text, if there was memory for them
+        self.warm: list[SegmentReader] = []  # readers of the first pass, whose caches are full
+        self.ids: list[np.ndarray] | None = []  # of all text, if there was memory for them
         most = min(_MOST_TOTALS, self.memory // 32)
         self.n_totals = 1 << max(10, min(job.counts.total_bytes // 16, most).bit_length() - 1)
 
     @property
     def cut(self) -> Cut:
-        """The function that finds where a text may be cut into blocks."""
+        """The function that finds cuts between blocks of a text."""
         return self.splitter.certain_cut
 
     def reader(self) -> SegmentReader:
@@ -129,20 +128,20 @@ class Passes:
         raise NotImplementedError
 
     def totals(self) -> np.ndarray:
-        """Return lower bounds of the counts of two neighbouring ids in a segment: uint16, by the hash of the two."""
+        """The totals of borders by their hash, uint16. A total of several borders is too high, and none exceeds _HIGHEST."""
         new = partial(_BorderCounter, self)
         with self.spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
             counters: list[Any] = [*threads.counters]
             self.job.text(threads, self.cut, "borders", self.progress)
-        counted, found = self.job.counts.total_bytes, sum(counter.nbytes for counter in counters)
-        if self.job.counts.documents and found != counted:  # counts without documents do not know their text
+        counted, nbytes = self.job.counts.total_bytes, sum(counter.nbytes for counter in counters)
+        if self.job.counts.documents and nbytes != counted:  # counts without documents do not know their text
             raise UsageError(
-                f"the text has {found:,} bytes, and the word counts are of {counted:,}: "
+                f"the text has {nbytes:,} bytes, and the word counts are of {counted:,}: "
                 "name the text that was counted, and read it the same way"
             )
         self.warm = [counter.reader for counter in counters]
         for counter in counters:
-            self.kept = None if self.kept is None or counter.kept is None else self.kept + counter.kept
+            self.ids = None if self.ids is None or counter.ids is None else self.ids + counter.ids
         first, *others = (counter.totals for counter in counters)
         for other in others:
             np.minimum(other, np.uint16(_HIGHEST) - first, out=other)  # none is above _HIGHEST
@@ -154,14 +153,15 @@ class Passes:
         crossed = np.packbits(totals >= min(least, _HIGHEST), bitorder="little")
         new = partial(_FragmentCounter, self, crossed)
         with self.spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
-            if self.kept is None:
+            if self.ids is None:
                 self.job.text(threads, self.cut, "fragments", self.progress)
             else:
-                self._read_kept(self.kept, threads)
+                self._count_ids(self.ids, threads)
             return threads.rows()
 
-    def _read_kept(self, kept: list[np.ndarray], threads: Threads) -> None:
-        waiting = deque(kept)
+    def _count_ids(self, blocks: list[np.ndarray], threads: Threads) -> None:
+        """Let the threads count the ids of all blocks."""
+        waiting = deque(blocks)
 
         def step(counter: Any) -> bool:
             try:
@@ -172,17 +172,17 @@ class Passes:
             return True
 
         threads.start(step)
-        threads.join(lambda: self.progress("fragments", len(kept) - len(waiting), len(kept)))
+        threads.join(lambda: self.progress("fragments", len(blocks) - len(waiting), len(blocks)))
 
     def attempts(self, totals: np.ndarray, guess: int, wanted: int) -> Iterator[tuple[int, Merged]]:
-        """Merges with a count of at least a number, which falls until the caller has enough. guess: the first such number."""
+        """Yield a count, and the merges with this count or more. The first count is `guess`, and each further one is lower."""
         floor = self.options.min_pair_count
         while True:
             least = max(floor, guess)
             yield least, self.merge(self.fragments(totals, least), least, wanted)
             if least == floor:
                 return
-            guess = least // 4  # it was too high
+            guess = least // 4
 
     def merge(self, rows: Rows, least: int, wanted: int) -> Merged:
         """At most `wanted` merges, those with a count of `least` or more."""
@@ -200,7 +200,7 @@ class Passes:
 
 
 class _IdCounter(Counter):
-    """Reads blocks as ids; a subclass counts those."""
+    """Reads blocks as ids, which a subclass counts."""
 
     def __init__(self, passes: Passes, budget: int, spill: Spill, pause: Pause) -> None:
         super().__init__(passes.splitter, budget, spill, pause)
@@ -219,21 +219,21 @@ class _IdCounter(Counter):
 
 
 class _BorderCounter(_IdCounter):
-    """Adds the borders of blocks to totals of its own."""
+    """Adds the borders of blocks to its own totals."""
 
     def __init__(self, passes: Passes, budget: int, spill: Spill, pause: Pause) -> None:
         super().__init__(passes, budget, spill, pause)
         self.totals = np.zeros(passes.n_totals, np.uint16)
-        self.kept: list[np.ndarray] | None = None if passes.kept is None else []
-        self._room = budget * _KEPT // 100
+        self.ids: list[np.ndarray] | None = None if passes.ids is None else []
+        self._room = budget * _KEPT_PERCENT // 100
 
     def count_ids(self, ids: np.ndarray) -> None:
         add_totals(ids, self.totals)
-        if self.kept is not None:
-            self.kept.append(ids)
+        if self.ids is not None:
+            self.ids.append(ids)
             self._room -= ids.nbytes
             if self._room < 0:
-                self.kept = None
+                self.ids = None
 
 
 class _FragmentCounter(_IdCounter):
@@ -241,13 +241,13 @@ class _FragmentCounter(_IdCounter):
 
     def __init__(self, passes: Passes, crossed: np.ndarray, budget: int, spill: Spill, pause: Pause) -> None:
         super().__init__(passes, budget, spill, pause)
-        self._how = crossed, passes.flags, passes.width
+        self._crossed, self._flags, self._width = crossed, passes.flags, passes.width
 
     def count_ids(self, ids: np.ndarray) -> None:
-        self.add(*find_fragments(ids, *self._how))
+        self.add(*find_fragments(ids, self._crossed, self._flags, self._width))
 
 
 def guess(totals: np.ndarray, wanted: int) -> int:
-    """Half the `wanted`-th best total. One too high costs another pass, one too low makes more fragments."""
+    """Half the `wanted`-th best total. If it is too high, another pass follows; if too low, there are more fragments."""
     stride = max(1, min(len(totals) // _SAMPLE, wanted // 1024))
     return loops.half_the_best(totals[::stride], wanted // stride)

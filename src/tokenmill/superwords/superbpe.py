@@ -2,8 +2,8 @@
 
     Liu, Hayase, Hofmann, Oh, Smith, Choi: SuperBPE: Space Travel for Language Models, 2025 (arXiv 2503.13423)
 
-Stage 1 is plain BPE on word counts. In stage 2 each line of the text is cut by another pattern into segments, which may hold
-many words; the merges of stage 1 are applied to them in order, and training goes on.
+Stage 1 is plain BPE on word counts. In stage 2, another pattern cuts each line of the text into segments, which may have many
+words. The merges of stage 1 are applied to them in order, and training continues.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def train_superbpe(job: passes.Job) -> Vocabulary:
-    """Train both stages. `min_count` holds for stage 1."""
+    """Train both stages. `min_count` applies to stage 1."""
     options = job.options
     stage1 = options.without_superwords(vocab_size=options.stage1_size)
     first = Training(job.counts, stage1, job.progress).run()
@@ -40,7 +40,7 @@ def train_superbpe(job: passes.Job) -> Vocabulary:
         if len(merged[0]) == wanted:
             break
     merges, tokens, numbers = merged
-    Watch(job.progress, stage2.tokens, len(first.events)).tell(merges, numbers)
+    Watch(job.progress, stage2.tokens, len(first.events)).report(merges, numbers)
     spelt, added, _ = arranged(tokens, [], options.special_tokens)
     return Vocabulary(
         tokens=spelt,
@@ -48,13 +48,13 @@ def train_superbpe(job: passes.Job) -> Vocabulary:
         order="merges",
         events=np.concatenate([first.events, merges]),
         added_tokens=added,
-        whole_pretokens=False,  # it would change no id, and encoding would have to check that
+        whole_pretokens=False,  # True would change no id, but slow down encoding
         event_counts=np.concatenate([first.event_counts, numbers]),
     )
 
 
 def stage2_splitter(options: Options) -> Splitter:
-    """Cuts the lines of stage 2. UsageError for a pattern that stage 2 cannot use."""
+    """The splitter of lines in stage 2. UsageError for a pattern that stage 2 cannot use."""
     splitter = options.splitter(options.stage2_split or SUPERWORDS)
     if splitter.scanner is None:
         name = OptionName("stage2_split")
@@ -63,7 +63,7 @@ def stage2_splitter(options: Options) -> Splitter:
 
 
 class _Stage2(passes.Passes):
-    """Segments are parts of lines."""
+    """The passes over segments of lines."""
 
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
         super().__init__(job, [token for token in first.tokens if token is not None], stage2_splitter(job.options))
@@ -80,8 +80,8 @@ class _Stage2(passes.Passes):
 
     @property
     def cut(self) -> Cut:
-        """After a newline, or else where the pattern always cuts."""
-        if any("\n" in text for text in self.options.special_tokens):  # the newline may be inside a special token
+        """The function that finds the position after a newline, or else a certain cut."""
+        if any("\n" in text for text in self.options.special_tokens):  # which the cut would divide
             return self.splitter.certain_cut
 
         def cut(data: bytearray, start: int, length: int) -> int:
@@ -90,4 +90,4 @@ class _Stage2(passes.Passes):
         return cut
 
     def reader(self) -> SegmentReader:
-        return SegmentReader(self.splitter.scanner, self.words, self.cache, self.inside, None)
+        return SegmentReader(self.splitter.scanner, self.words, self.cache_bytes, self.inside, None)

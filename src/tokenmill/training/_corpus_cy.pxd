@@ -14,17 +14,17 @@ cdef extern from *:
     TM_COMPARE(tm_compare_narrow, uint32_t)
     TM_COMPARE(tm_compare_wide, uint64_t)
     """
-    # What a node holds: see _corpus_cy.py.
+    # Values of nodes: see _corpus_cy.py.
     const uint32_t FREE "TM_FREE"
     const uint32_t TOKEN "TM_TOKEN"
     const uint32_t INNER "TM_INNER"
     const uint32_t SENTINEL "TM_SENTINEL"
     const uint32_t LAST "TM_LAST"
-    # of two positions, of 32 or 64 bits, for qsort
+    # Compare two positions of 32 or 64 bits, for qsort.
     int compare_narrow "tm_compare_narrow" (const void*, const void*) noexcept nogil
     int compare_wide "tm_compare_wide" (const void*, const void*) noexcept nogil
 
-cdef struct Run:
+cdef struct CountRange:
     size_t start
     uint64_t count
 
@@ -32,57 +32,57 @@ cdef struct Run:
 cdef class Corpus:
     cdef uint32_t* node
     cdef readonly size_t n_nodes
-    cdef Run* runs
-    cdef size_t n_runs
+    cdef CountRange* ranges
+    cdef size_t n_ranges
     cdef readonly bint wide
-    cdef readonly uint64_t n_tokens  # in the corpus now: those of each pretoken times its count; a step keeps it up to date
+    cdef readonly uint64_t n_tokens  # in the corpus now, each pretoken counted as often as it occurs; a step keeps it exact
 
 
 cdef struct Cursor:
-    # The run of the last position asked for. All zeros at first.
-    size_t run
+    # The count range of the last position asked for. All zeros at first.
+    size_t range
     size_t end
     uint64_t count
 
 
-cdef inline size_t run_at(const Run* runs, size_t run, size_t n_runs, size_t place) noexcept nogil:
-    # The run that `place` lies in, at or after `run`. It is near, so gallop. runs[n_runs].start is the end.
+cdef inline size_t range_at(const CountRange* ranges, size_t low, size_t n_ranges, size_t position) noexcept nogil:
+    # The count range that contains `position`, at or after `low`. It is near, so gallop. ranges[n_ranges].start is the end.
     cdef size_t stride = 1, high, middle
-    while run + stride < n_runs and runs[run + stride].start <= place:
-        run += stride
+    while low + stride < n_ranges and ranges[low + stride].start <= position:
+        low += stride
         stride <<= 1
-    high = run + stride if run + stride < n_runs else n_runs
-    while high - run > 1:
-        middle = run + ((high - run) >> 1)
-        if runs[middle].start <= place:
-            run = middle
+    high = low + stride if low + stride < n_ranges else n_ranges
+    while high - low > 1:
+        middle = low + ((high - low) >> 1)
+        if ranges[middle].start <= position:
+            low = middle
         else:
             high = middle
-    return run
+    return low
 
 
-cdef inline uint64_t count_at(Corpus corpus, Cursor* cursor, size_t place) noexcept nogil:
-    # The count of the pretoken around `place`, which is not before the last one asked for.
-    if place >= cursor.end:
-        cursor.run = run_at(corpus.runs, cursor.run, corpus.n_runs, place)
-        cursor.end = corpus.runs[cursor.run + 1].start
-        cursor.count = corpus.runs[cursor.run].count
+cdef inline uint64_t count_at(Corpus corpus, Cursor* cursor, size_t position) noexcept nogil:
+    # The count of the pretoken around `position`, which is not before the last one asked for.
+    if position >= cursor.end:
+        cursor.range = range_at(corpus.ranges, cursor.range, corpus.n_ranges, position)
+        cursor.end = corpus.ranges[cursor.range + 1].start
+        cursor.count = corpus.ranges[cursor.range].count
     return cursor.count
 
 
-cdef inline size_t left_of(const uint32_t* node, size_t place) noexcept nogil:
-    # The position of the token before the one at `place`, or of the sentinel before it.
-    if node[place - 1] & LAST:
-        return place - (node[place - 1] & ~LAST)
-    return place - 1
+cdef inline size_t left_of(const uint32_t* node, size_t position) noexcept nogil:
+    # The position of the token before the one at `position`, or of the sentinel before it.
+    if node[position - 1] & LAST:
+        return position - (node[position - 1] & ~LAST)
+    return position - 1
 
 
-cdef inline size_t get_place(const char* places, size_t i, bint wide) noexcept nogil:
-    return (<const uint64_t*> places)[i] if wide else (<const uint32_t*> places)[i]
+cdef inline size_t get_position(const char* positions, size_t i, bint wide) noexcept nogil:
+    return (<const uint64_t*> positions)[i] if wide else (<const uint32_t*> positions)[i]
 
 
-cdef inline void put_place(char* places, size_t i, bint wide, size_t place) noexcept nogil:
+cdef inline void put_position(char* positions, size_t i, bint wide, size_t position) noexcept nogil:
     if wide:
-        (<uint64_t*> places)[i] = place
+        (<uint64_t*> positions)[i] = position
     else:
-        (<uint32_t*> places)[i] = <uint32_t> place
+        (<uint32_t*> positions)[i] = <uint32_t> position

@@ -1,14 +1,14 @@
 """The merge loop by exact positions: byte-pair encoding without searching or hashing while it merges.
 
-The words node, position, span, run, segment and threshold are defined in _corpus_cy.py and _pairs_cy.py.
+Node, position, span, postings and threshold are defined in _corpus_cy.py and _pairs_cy.py.
 
 Invariants, between two merges
     1. The node at position p holds the id q of a pair exactly if that pair is at p and was not dropped; then p is in the
-       segment of q.
+       postings of q.
     2. The count of every pair that some node holds is exact.
     3. All positions of a pair appear in one step: the merge (x1, x2) -> x3 makes only pairs with the new token x3, and all
-       occurrences of x3 appear in this step. So a segment never grows, and after the step a count only falls.
-    4. A token has the same span everywhere: the sum of the spans of its parts.
+       occurrences of x3 appear in this step. So postings never grow, and after the step a count only falls.
+    4. A token has the same span everywhere: the sum of the spans of x1 and x2.
     5. No two merges make the same bytes. Take a stretch of the corpus that no merge so far has crossed at its ends. It
        is segmented in the same way wherever it occurs: a merge of two different tokens takes every such pair inside; a
        merge of two equal tokens counts from the left end of their run, and if the run began before the stretch, an odd
@@ -43,10 +43,10 @@ from cython.cimports.tokenmill.training._tokens_cy import Tokens
 class MergeLoop(Step):
     """Merges the pairs of one phase after another, or those that languages choose.
 
-    tokens: those of the alphabet, to which `run_on` adds. Languages share them, and their caller adds.
+    tokens: the alphabet. `run_on` adds the new tokens. Languages share `tokens`; their caller adds the new ones.
     """
 
-    free_id: uint32_t  # the first pair id that is free again; its record names the next one in `successor`
+    free_id: uint32_t  # the first free pair id, or 0; its record stores the next one in `successor`
 
     def __cinit__(self, corpus: Corpus, pairs: Pairs, tokens: Tokens, of_language: bool = False):
         self.corpus = corpus
@@ -56,26 +56,26 @@ class MergeLoop(Step):
             pairs.add_ids(1)
 
     def end_phase(self, threshold: uint64_t):
-        """Drop all pairs, for a phase with another threshold: the nodes hold tokens, which it counts again."""
+        """Drop all pairs, for a phase with another threshold. The nodes hold tokens then."""
         node: cython.pointer(uint32_t) = self.corpus.node
         with cython.nogil:
-            for place in range(1, self.corpus.n_nodes):
-                if place % BETWEEN_LOOKS == 0:
+            for position in range(1, self.corpus.n_nodes):
+                if position % BETWEEN_LOOKS == 0:
                     check_signals()
-                if node[place] < FREE:
-                    node[place] = FREE | self.pairs.pair[node[place]].left
+                if node[position] < FREE:
+                    node[position] = FREE | self.pairs.pair[node[position]].left
         self.pairs.clear(threshold)
         self.free_id = 0
 
     def best(self):
-        """The next pair of the queue with its count, (left, right, count); None if there is none. It must be merged next."""
+        """Pop the next pair of the queue, (left, right, count); None if there is none. It must be merged next."""
         pair: uint32_t = self.pairs.pop()
         if pair == 0:
             return None
         return self.pairs.pair[pair].left, self.pairs.pair[pair].right, self.pairs.pair[pair].count
 
     def merge_pair(self, left: uint32_t, right: uint32_t, new: uint32_t) -> int:
-        """Merge (left, right) into the token `new` wherever it is; returns how often the pair occurred."""
+        """Merge (left, right) into the token `new` at all positions. Return the count of the pair."""
         first: cython.size_t = self.pairs.n_pairs
         if self.pairs.ids.n_slots == 0:
             return 0
@@ -92,18 +92,18 @@ class MergeLoop(Step):
     @cython.nogil
     @cython.exceptval(-1)
     def _merge(self, merged: uint32_t, new: uint32_t) -> cython.int:
-        """Merge the pair `merged` into the token `new` wherever it is."""
-        self.visit(self.pairs.places[merged], self.pairs.pair[merged].size, new, 1)
+        """Merge the pair `merged` into the token `new` at all positions."""
+        self.visit(self.pairs.postings[merged], self.pairs.pair[merged].size, new, 1)
         self.merge_at(merged, new)
-        self.pairs.free_places(self.places, self.size)
-        self.pairs.places[merged] = cython.NULL
+        self.pairs.free_postings(self.positions, self.size)
+        self.pairs.postings[merged] = cython.NULL
         return self.lay_out()
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1, check=False)
     def step(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.Py_ssize_t:
-        """Make a token of the pair `merged`, and free its id and those of the pairs that were dropped."""
+        """Merge the pair `merged` into a new token. Free its id and those of dropped pairs."""
         pair: cython.pointer(Pair) = pairs.pair + merged
         self._merge(merged, tokens.join(pair.left, pair.right, pair.count))
         # No node and no queue holds these ids.
@@ -117,7 +117,7 @@ class MergeLoop(Step):
     @cython.nogil
     @cython.exceptval(0, check=False)
     def successor(self, left: uint32_t, right: uint32_t) -> uint32_t:
-        """A new pair, under an id that is free again if there is one: its record is in the cache still."""
+        """A new pair. It gets a free id if there is one, because its record is still in the cache."""
         id: uint32_t = self.free_id
         if not self.tokens.fits(left, right):
             return FREE | left

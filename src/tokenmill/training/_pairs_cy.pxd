@@ -29,43 +29,43 @@ cdef extern from *:
 
 cdef struct Pair:
     uint64_t count      # over all positions, exact
-    uint32_t successor  # what replaces it in the step `step`: a pair id, or FREE | token for none
+    uint32_t successor  # its successor in the step `step`: a pair id, or FREE | token for none
     uint32_t step
     uint32_t left
     uint32_t right
-    size_t size         # entries in its segment
+    size_t size         # the number of its postings
 
 cdef struct Bucket:
     uint32_t* pairs
     size_t size
     size_t room
 
-cdef struct Block:  # at the beginning of memory for segments, and of a segment's memory that is free again
-    Block* next
+cdef struct Region:  # the header of memory for postings, in use or free again
+    Region* next
     size_t size
 
 
 cdef class Pairs:
     cdef Pair* pair
-    cdef char** places
+    cdef char** postings
     cdef size_t n_pairs
     cdef size_t room
-    cdef size_t places_room
+    cdef size_t postings_room
     cdef size_t width
     cdef readonly uint64_t threshold
-    cdef tm_pair_map ids  # (left, right) -> id, while it is needed
+    cdef tm_pair_map ids  # (left, right) -> id, while pairs are looked up
     # the queue: pairs wait in buckets, those of the bucket `open` and above in the heap
     cdef int open
     cdef Bucket[976] buckets
     cdef Item* heap
     cdef size_t heap_size
     cdef size_t heap_room
-    # segment memory: what segments are cut from, other free memory by log2 of its size, and all blocks
+    # postings memory: the region that new postings are cut from, other free memory by log2 of its size, and all regions
     cdef char* free_at
     cdef size_t free_size
-    cdef Block* holes[64]
-    cdef Block* blocks
-    cdef size_t block_bytes  # of all blocks
+    cdef Region* holes[64]
+    cdef Region* regions
+    cdef size_t region_bytes  # of all regions
 
     cdef void empty(self) noexcept nogil
     cdef int reserve(self, size_t more) except -1 nogil
@@ -76,20 +76,20 @@ cdef class Pairs:
     cdef int _open_next(self) except -1 nogil
     cdef char* _next_region(self, size_t size) except NULL nogil
     cdef void _add_hole(self, char* at, size_t size) noexcept nogil
-    cdef void free_places(self, char* places, size_t entries) noexcept nogil
-    cdef void _free_blocks(self) noexcept nogil
+    cdef void free_postings(self, char* postings, size_t n) noexcept nogil
+    cdef void _free_regions(self) noexcept nogil
 
 
-cdef inline uint32_t token_at(const uint32_t* node, const Pair* pair, size_t place) noexcept nogil:
-    # The token at a position. For a node inside a token: not a token, or one that is not there.
-    cdef uint32_t held = node[place]
-    if held < FREE:
-        return pair[held].left
-    return held ^ FREE  # the flag of a last node stays, and no token is as high as that
+cdef inline uint32_t token_at(const uint32_t* node, const Pair* pair, size_t position) noexcept nogil:
+    # The token at a position. For a node inside a token: no token, or one that is not in the corpus at that node.
+    cdef uint32_t value = node[position]
+    if value < FREE:
+        return pair[value].left
+    return value ^ FREE  # LAST stays set, and no token id is as high as that
 
 
 cdef inline uint32_t new_pair(Pairs self, uint32_t left, uint32_t right) noexcept nogil:
-    # The id of a new pair, which has no positions yet. There is room for it: see `reserve`.
+    # The id of a new pair, without postings. The caller has made room: see `reserve`.
     cdef size_t id = self.n_pairs
     self.n_pairs += 1
     set_pair(self, id, left, right)
@@ -102,12 +102,12 @@ cdef inline void set_pair(Pairs self, size_t pair, uint32_t left, uint32_t right
     self.pair[pair].left = left
     self.pair[pair].right = right
     self.pair[pair].size = 0
-    self.places[pair] = NULL
+    self.postings[pair] = NULL
 
 
-cdef inline char* new_places(Pairs self, size_t entries) except NULL nogil:
-    # Room for a segment of at least one entry.
-    cdef size_t size = entries * self.width
+cdef inline char* new_postings(Pairs self, size_t n) except NULL nogil:
+    # Room for n postings, at least one.
+    cdef size_t size = n * self.width
     cdef char* at = self.free_at
     if size > self.free_size:
         at = self._next_region(size)

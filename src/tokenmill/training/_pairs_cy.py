@@ -1,18 +1,18 @@
-"""The data of each pair: its record, its segment, and its place in the queue.
+"""The data of each pair: its record, its postings, and its item in the queue.
 
 Definitions
-    segment    the positions of a pair in ascending order, 32 bits each (64 in a corpus of more nodes). An entry whose
-               node no longer holds the pair is dead; entries are never removed one by one.
-    threshold  pairs whose count is lower are not wanted. A pair that falls below it is dropped for good. The threshold may
+    postings   the positions of a pair in ascending order, 32 bits each (64 in a corpus of more nodes). A posting is dead if
+               its node no longer holds the pair. Postings are never removed one by one.
+    threshold  the lowest count of a pair that is wanted. A pair that falls below it is dropped for good. The threshold may
                rise during training, as it becomes clearer how rare the last pairs will be.
     queue      yields the pair with the highest count, of equals the one with the smaller (left, right).
 
 Queued pairs wait in buckets by log2 of their count, in steps of a sixteenth. Only the pairs of the highest bucket are ordered,
 in a binary heap. When the heap is empty, the next bucket is moved into it. So most pairs are never compared with any other.
 
-Counts change while pairs wait, so the count in the heap may be out of date. That is found when the pair is popped: it is
-queued again with its present count. (To drop it there is a classic mistake: its present count may still be the highest.)
-A pair whose count rises is queued again at once; its older item is found to be out of date later.
+Counts change while pairs wait, so the count of an item in the heap may be stale. A popped pair whose item is stale is queued
+again with its present count. (To drop it there is a classic mistake: its present count may still be the highest.) A pair whose
+count rises is queued again at once; its older item becomes stale.
 """
 
 import cython
@@ -28,14 +28,14 @@ from cython.cimports.tokenmill.kernels._pair_map import (
 )
 from cython.cimports.tokenmill.kernels._platform import tm_log2
 from cython.cimports.tokenmill.kernels._signals import check_signals
-from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Cursor, count_at, put_place
+from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Cursor, count_at, put_position
 from cython.cimports.tokenmill.training._tokens_cy import Tokens
 
 SLICE = cython.declare(cython.size_t, 1 << 22)  # nodes between two looks for Ctrl-C
-BLOCK = cython.declare(cython.size_t, 8 << 20)  # bytes of a block for segments, at least
+REGION = cython.declare(cython.size_t, 8 << 20)  # bytes of a region for postings, at least
 LEVELS = cython.declare(cython.int, 976)
 SMALLEST_HOLE = cython.declare(cython.size_t, 1 << 12)
-HEAD = cython.declare(cython.size_t, 64)  # bytes at its beginning that hold the Block
+HEAD = cython.declare(cython.size_t, 64)  # bytes of a region that its header takes
 
 
 @cython.final
@@ -43,8 +43,8 @@ HEAD = cython.declare(cython.size_t, 64)  # bytes at its beginning that hold the
 class Pairs:
     """The pairs of one phase. Id 0 stands for no pair.
 
-    wide: positions have 64 bits. expected: how many pairs to make room for at once. It costs time to move records, and
-    room that is never touched costs nothing.
+    wide: positions have 64 bits. expected: the number of pairs to make room for at once. Moving records later takes time, and
+        room that is never touched takes no memory.
     """
 
     def __cinit__(self, threshold: uint64_t, wide: bool, expected: cython.size_t = 1 << 14):
@@ -58,41 +58,38 @@ class Pairs:
         i: cython.Py_ssize_t
         for i in range(LEVELS):
             free(self.buckets[i].pairs)
-        self._free_blocks()
+        self._free_regions()
         tm_pair_map_free(cython.address(self.ids))
         free(self.heap)
         free(self.pair)
-        free(self.places)
+        free(self.postings)
 
     def clear(self, threshold: uint64_t):
-        """Drop all pairs and their segments, for a new phase."""
+        """Drop all pairs and their postings, for a new phase."""
         self.empty()
         self.threshold = threshold
         self.n_pairs = 1
 
     def empty(self):
-        """Free all segments, and empty the queue."""
+        """Free all postings, and empty the queue."""
         i: cython.Py_ssize_t
-        self._free_blocks()
+        self._free_regions()
         for i in range(LEVELS):
             self.buckets[i].size = 0
         self.heap_size = 0
         self.open = LEVELS - 1
 
     def raise_threshold(self, threshold: uint64_t):
-        """Drop the pairs below `threshold`, if it is higher than the present one, and free their segments.
-
-        No step may be under way.
-        """
+        """Drop the pairs below `threshold`, if it is higher than the present one, and free their postings. Not during a step."""
         self.threshold = max(self.threshold, threshold)
         for pair in range(1, self.n_pairs):
-            if self.pair[pair].count < self.threshold and self.places[pair] != cython.NULL:
-                self.free_places(self.places[pair], self.pair[pair].size)
-                self.places[pair] = cython.NULL
+            if self.pair[pair].count < self.threshold and self.postings[pair] != cython.NULL:
+                self.free_postings(self.postings[pair], self.pair[pair].size)
+                self.postings[pair] = cython.NULL
                 self.pair[pair].size = 0
 
     def sample_counts(self, most: cython.size_t) -> tuple:
-        """The counts of up to `most` pairs, as uint64, and of how many pairs each of them stands for one."""
+        """The counts (uint64) of up to `most` pairs, every stride-th one, and the stride."""
         import numpy as np
 
         stride: cython.size_t = 1 + self.n_pairs // most
@@ -110,11 +107,11 @@ class Pairs:
             with cython.gil:
                 raise MemoryError("more than 2**30 distinct pairs; a higher min_pair_count leaves out the rare ones")
         grow(cython.address(self.pair), cython.address(self.room), room, cython.sizeof(Pair))
-        grow(cython.address(self.places), cython.address(self.places_room), room, cython.sizeof(cython.p_char))
+        grow(cython.address(self.postings), cython.address(self.postings_room), room, cython.sizeof(cython.p_char))
         return 0
 
     def find(self, left, right):
-        """The id of (left, right). A pair that `ids` does not have gets a new id and a new record."""
+        """The id of (left, right). A pair that is not in `ids` gets a new id and a new record."""
         if not tm_pair_map_reserve(cython.address(self.ids), 1):
             no_memory(self.n_pairs, 2 * cython.sizeof(Pair))
         pair = tm_pair_map_get_or_put(cython.address(self.ids), left, right, cython.cast(uint32_t, self.n_pairs))
@@ -124,7 +121,7 @@ class Pairs:
         return pair
 
     def add_ids(self, first):
-        """Put the pairs from `first` on, which `ids` does not have, into it."""
+        """Add the pairs from `first` on, which are not in `ids`, to it."""
         if not tm_pair_map_reserve(cython.address(self.ids), self.n_pairs - first):
             no_memory(self.n_pairs, 2 * cython.sizeof(Pair))
         for pair in range(first, self.n_pairs):
@@ -135,14 +132,14 @@ class Pairs:
             )
         return 0
 
-    # ---- the index of a phase: which pairs are in the corpus, how often, and where
+    # ---- the index of a phase: the pairs in the corpus, their counts and postings
 
     def index(self, corpus: Corpus, tokens: Tokens):
         """Find the pairs of `corpus`, and queue them. Those that may not merge are left out.
 
-        It takes two passes over the nodes. The first gives each distinct pair an id and counts it: pairs of bytes through a
-        table of 65,536, others through a map. Then only the pairs that reach the threshold are kept, and the second pass
-        writes their positions into their segments (a counting sort).
+        This takes two passes over the nodes. The first assigns an id to each distinct pair and counts it: pairs of bytes
+        through a table of 65,536, others through a map. Then only the pairs that reach the threshold are kept, and the second
+        pass writes their postings (a counting sort).
         """
         node: cython.pointer(uint32_t) = corpus.node
         spread: cython.bint = tokens.spread
@@ -153,7 +150,7 @@ class Pairs:
         n_nodes: cython.size_t = corpus.n_nodes
         n: cython.size_t = 1
         cursor: Cursor
-        cursor.run = cursor.end = 0
+        cursor.range = cursor.end = 0
         try:
             direct = cython.cast(cython.pointer(uint32_t), zeroed_array(1 << 16, 4))
             with cython.nogil:
@@ -161,14 +158,14 @@ class Pairs:
                     check_signals()
                     stop = min(next + SLICE, n_nodes)
                     while next < stop:
-                        place = next
-                        left = node[place]
+                        position = next
+                        left = node[position]
                         next += 1
                         if left == SENTINEL:
                             continue
                         left &= TOKEN
                         if spread:
-                            next = place + tokens.token[left].span
+                            next = position + tokens.token[left].span
                         right = node[next]
                         if right == SENTINEL:
                             continue
@@ -181,10 +178,10 @@ class Pairs:
                         else:
                             pair = self.find(left, right)
                         record = cython.address(self.pair[pair])
-                        record.count += count_at(corpus, cython.address(cursor), place)
+                        record.count += count_at(corpus, cython.address(cursor), position)
                         record.size += 1
-                        node[place] = pair
-                tm_pair_map_free(cython.address(self.ids))  # the merge loop does not look for pairs
+                        node[position] = pair
+                tm_pair_map_free(cython.address(self.ids))  # the merge loop looks up no pairs
                 kept = cython.cast(cython.pointer(uint32_t), new_array(self.n_pairs, 4))
                 for pair in range(1, self.n_pairs):
                     record = cython.address(self.pair[pair])
@@ -192,26 +189,26 @@ class Pairs:
                     if record.count >= self.threshold and tokens.fits(record.left, record.right):
                         kept[pair] = cython.cast(uint32_t, n)
                         self.pair[n] = record[0]
-                        self.places[n] = new_places(self, record.size)
+                        self.postings[n] = new_postings(self, record.size)
                         self.enqueue(cython.cast(uint32_t, n))
                         n += 1
                 self.n_pairs = n
-                places, width = self.places, self.width
+                postings, width = self.postings, self.width
                 stop = 1
                 while stop < n_nodes:
                     check_signals()
                     next = stop
                     stop = min(next + SLICE, n_nodes)
-                    for place in range(next, stop):
-                        held = node[place]
-                        if held < FREE:
-                            held = kept[held]
-                            node[place] = held
-                            if held < FREE:
-                                put_place(places[held], 0, wide, place)
-                                places[held] += width
+                    for position in range(next, stop):
+                        value = node[position]
+                        if value < FREE:
+                            value = kept[value]
+                            node[position] = value
+                            if value < FREE:
+                                put_position(postings[value], 0, wide, position)
+                                postings[value] += width
                 for pair in range(1, n):
-                    places[pair] -= self.pair[pair].size * width
+                    postings[pair] -= self.pair[pair].size * width
         finally:
             free(direct)
             free(kept)
@@ -263,11 +260,11 @@ class Pairs:
             bucket.size = 0
         return 1
 
-    # ---- segment memory
+    # ---- postings memory
 
     def _next_region(self, size):
-        """Cut the next segments from the largest hole, or from a new block; returns where it begins."""
-        room: cython.size_t = size if size > BLOCK else BLOCK
+        """Cut the next postings from the largest hole, or from a new region. Return the start of its free memory."""
+        room: cython.size_t = size if size > REGION else REGION
         level: cython.int = 63
         self._add_hole(self.free_at, self.free_size)
         while level > 0 and self.holes[level] == cython.NULL:
@@ -278,32 +275,32 @@ class Pairs:
             self.free_at = cython.cast(cython.p_char, region)
             self.free_size = region.size
             return self.free_at
-        region = cython.cast(cython.pointer(Block), new_array(HEAD + room, 1))
-        region.next = self.blocks
-        self.blocks = region
-        self.block_bytes += room
+        region = cython.cast(cython.pointer(Region), new_array(HEAD + room, 1))
+        region.next = self.regions
+        self.regions = region
+        self.region_bytes += room
         self.free_at = cython.cast(cython.p_char, region) + HEAD
         self.free_size = room
         return self.free_at
 
-    def free_places(self, places, entries):
-        """Use the memory of a segment again: on 20 languages that saves 60 MB (docs/experiments/training.md)."""
-        self._add_hole(places, entries * self.width)
+    def free_postings(self, postings, n):
+        """Make the memory of n postings free: on 20 languages, using it again saves 60 MB (docs/experiments/training.md)."""
+        self._add_hole(postings, n * self.width)
 
     def _add_hole(self, at, size):
-        """Keep memory for later segments, unless it is small. A Block begins at a multiple of 8."""
+        """Keep memory for later postings, unless it is small. The header begins at a multiple of 8."""
         skipped: cython.size_t = -cython.cast(cython.size_t, at) & 7
-        hole = cython.cast(cython.pointer(Block), at + skipped)
+        hole = cython.cast(cython.pointer(Region), at + skipped)
         if size >= SMALLEST_HOLE:
             hole.size = size - skipped
             hole.next = self.holes[tm_log2(hole.size)]
             self.holes[tm_log2(hole.size)] = hole
 
-    def _free_blocks(self):
-        while self.blocks != cython.NULL:
-            block = self.blocks
-            self.blocks = block.next
-            free(block)
+    def _free_regions(self):
+        while self.regions != cython.NULL:
+            region = self.regions
+            self.regions = region.next
+            free(region)
         memset(self.holes, 0, cython.sizeof(self.holes))
         self.free_size = 0
-        self.block_bytes = 0
+        self.region_bytes = 0

@@ -1,14 +1,14 @@
-"""One step of a merge loop: a pair is merged at all its positions, and the pairs beside them change.
+"""One step of a merge loop: a pair is merged at all its positions, and the neighbouring pairs change.
 
 When (x1, x2) becomes x3, each pair next to it has a successor in this step: (a, x1) becomes (a, x3), and (x2, b) becomes
-(x3, b). Only (x2, x1) has three: (x2, x3), (x3, x1) and, where both sides merge, (x3, x3). So the successor is found through
-the pair that the node held, without a lookup. It occurs at most as often as that pair.
+(x3, b). Only (x2, x1) has three: (x2, x3), (x3, x1) and, where both sides merge, (x3, x3). The successor is stored in the
+record of the pair that the node holds, so no lookup is needed. It occurs at most as often as that pair.
 
-`merge_at` walks along the positions in ascending order (in any other order `aaa` comes out wrong). It moves counts from the old
-pairs to the successors and records the new positions. Then the sizes of the new segments are known, and `lay_out` fills
+`merge_at` visits the positions in ascending order (in any other order `aaa` comes out wrong). It moves counts from the old
+pairs to the successors and records the new positions. Then the numbers of new postings are known, and `lay_out` writes
 them (a counting sort). A pair that stays below the threshold is dropped: its nodes become FREE.
 
-Both loops, _merge_cy.py and _picky_cy.py, are made of such steps. They say which successor a pair has.
+Both loops, _merge_cy.py and _picky_cy.py, consist of such steps. They define the successors of pairs.
 """
 
 import cython
@@ -23,16 +23,16 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     LAST,
     Cursor,
     count_at,
-    get_place,
+    get_position,
     left_of,
-    put_place,
+    put_position,
 )
-from cython.cimports.tokenmill.training._pairs_cy import Pair, new_places
+from cython.cimports.tokenmill.training._pairs_cy import Pair, new_postings
 
 
 @cython.cclass
 class Step:
-    """The step under way. A subclass sets `corpus`, `pairs` and `tokens` and defines `step` and `successor`."""
+    """The current step. A subclass sets `corpus`, `pairs` and `tokens` and defines `step` and `successor`."""
 
     def __dealloc__(self):
         free(self.fresh)
@@ -40,7 +40,7 @@ class Step:
         free(self.grown)
 
     def run_on(self, wanted: cython.size_t, work: cython.size_t) -> bool:
-        """Go on until `wanted` tokens are present or about `work` positions were seen. False if no pair is left."""
+        """Run until `wanted` tokens are present or about `work` positions were visited. Return False if no pair is left."""
         spent: cython.size_t = 0
         pair: uint32_t = 1
         with cython.nogil:
@@ -53,18 +53,18 @@ class Step:
         return pair != 0
 
     def step(self, pairs, tokens, merged):
-        """Merge a pair wherever it is; returns how many positions were seen."""
+        """Merge a pair at all its positions. Return the number of positions visited."""
         return 0
 
-    def visit(self, places, size, known, parts):
-        """Begin a step at these positions of a pair or token, which `parts` tokens take the place of. Records of pairs may move.
+    def visit(self, positions, size, known, n_new):
+        """Begin a step at `size` positions of a pair or token, which `n_new` tokens replace. Records of pairs may move.
 
-        known: the number of tokens. Each new pair has one of the parts on one side and some token on the other, and comes
-            from a position.
+        known: the number of tokens. Each new pair has a new token on one side and any token on the other, and comes from a
+            position.
         """
-        pairs: cython.size_t = 2 * min(size, known) + parts + 2
-        positions: cython.size_t = size * (parts + 1)
-        self.places = places
+        pairs: cython.size_t = 2 * min(size, known) + n_new + 2
+        fresh: cython.size_t = size * (n_new + 1)
+        self.positions = positions
         self.size = size
         self.live = 0
         self.moved = 0
@@ -77,18 +77,18 @@ class Step:
             self.grown = cython.NULL
             self.grown = cython.cast(cython.pointer(uint32_t), new_array(2 * pairs, 4))
             self.grown_room = 2 * pairs
-        if self.fresh_room < positions:
+        if self.fresh_room < fresh:
             free(self.fresh)
             free(self.fresh_pair)
             self.fresh, self.fresh_pair = cython.NULL, cython.NULL
-            positions += positions >> 1
-            self.fresh = cython.cast(cython.p_char, new_array(positions, self.pairs.width))
-            self.fresh_pair = cython.cast(cython.pointer(uint32_t), new_array(positions, 4))
-            self.fresh_room = positions
+            fresh += fresh >> 1
+            self.fresh = cython.cast(cython.p_char, new_array(fresh, self.pairs.width))
+            self.fresh_pair = cython.cast(cython.pointer(uint32_t), new_array(fresh, 4))
+            self.fresh_room = fresh
         return 0
 
     def successor(self, left, right):
-        """Return the value of a node of `left` with `right` beside it: the id of the pair, or FREE | left if it is not wanted."""
+        """Return the value of a node of `left` before `right`: the id of the pair, or FREE | left if the pair is not wanted."""
         return FREE | left
 
     def _set_successor(self, old, on_left):
@@ -115,63 +115,63 @@ class Step:
         node: cython.pointer(uint32_t) = self.corpus.node
         pair: cython.pointer(Pair) = self.pairs.pair
         wide: cython.bint = self.corpus.wide
-        places: cython.p_char = self.places
+        positions: cython.p_char = self.positions
         size: cython.size_t = self.size
         number: uint32_t = self.number
         middle: cython.size_t = self.tokens.token[pair[merged].left].span
         whole: cython.size_t = self.tokens.token[new].span
         x3: uint32_t = FREE | new
         n_fresh: cython.size_t = 0
-        before: cython.size_t = 0  # the position merged last
+        before: cython.size_t = 0  # the last position of a merge
         cursor: Cursor
-        cursor.run = cursor.end = 0
+        cursor.range = cursor.end = 0
         self.x1 = pair[merged].left
         self.x2 = pair[merged].right
         self.x3 = new
         self.swapped = 0
         for i in range(min(AHEAD, size)):
-            tm_prefetch(node + get_place(places, i, wide))
+            tm_prefetch(node + get_position(positions, i, wide))
         for i in range(size):
             if i + AHEAD < size:
-                place = get_place(places, i + AHEAD, wide)
-                tm_prefetch(node + place - 1)
-                tm_prefetch(node + place + whole)
-            place = get_place(places, i, wide)
-            if node[place] != merged:
+                position = get_position(positions, i + AHEAD, wide)
+                tm_prefetch(node + position - 1)
+                tm_prefetch(node + position + whole)
+            position = get_position(positions, i, wide)
+            if node[position] != merged:
                 continue
-            count = count_at(self.corpus, cython.address(cursor), place)
-            left = left_of(node, place)
+            count = count_at(self.corpus, cython.address(cursor), position)
+            left = left_of(node, position)
             old = node[left]
-            # If the token on the left was made just now, the pair of the two was made with it.
+            # If the token on the left is a new x3, its merge has already set the pair of the two.
             if old < FREE and left != before:
                 if pair[old].step != number:
                     self._set_successor(old, True)
                 pair[old].count -= count
-                held = pair[old].successor
-                node[left] = held
-                if held < FREE:
-                    n_fresh = add_position(self, pair, n_fresh, wide, held, left, count)
-            old = node[place + middle]
-            held = x3
+                value = pair[old].successor
+                node[left] = value
+                if value < FREE:
+                    n_fresh = add_position(self, pair, n_fresh, wide, value, left, count)
+            old = node[position + middle]
+            value = x3
             if old < FREE:
                 if pair[old].step != number:
                     self._set_successor(old, False)
                 pair[old].count -= count
-                held = pair[old].successor
+                value = pair[old].successor
                 if old == self.swapped:  # where x1 x2 x1 x2 was, the pair is (x3, x3)
-                    held = self.doubled if node[place + whole] == merged else self.after_swapped
-                if held < FREE:
-                    n_fresh = add_position(self, pair, n_fresh, wide, held, place, count)
-            node[place] = held
-            node[place + middle] = INNER
-            node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
-            before = place
+                    value = self.doubled if node[position + whole] == merged else self.after_swapped
+                if value < FREE:
+                    n_fresh = add_position(self, pair, n_fresh, wide, value, position, count)
+            node[position] = value
+            node[position + middle] = INNER
+            node[position + whole - 1] = LAST | cython.cast(uint32_t, whole)
+            before = position
             self.moved += count
             if self.keep_live:
-                put_place(places, self.live, wide, place)
+                put_position(positions, self.live, wide, position)
                 self.live += 1
             pair[merged].count -= count
-            if pair[merged].count == 0:  # the other entries are dead
+            if pair[merged].count == 0:  # the other postings are dead
                 break
             if i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1:
                 check_signals()
@@ -180,9 +180,9 @@ class Step:
         return 0
 
     def lay_out(self):
-        """Write the new positions into segments of their pairs, and queue the pairs. Pairs that are dropped have no segment then."""
+        """Write the new positions as postings of their pairs, and queue the pairs. Dropped pairs have no postings then."""
         pair: cython.pointer(Pair) = self.pairs.pair
-        places: cython.pp_char = self.pairs.places
+        postings: cython.pp_char = self.pairs.postings
         node: cython.pointer(uint32_t) = self.corpus.node
         wide: cython.bint = self.corpus.wide
         width: cython.size_t = self.pairs.width
@@ -190,25 +190,25 @@ class Step:
         for i in range(self.n_grown):
             id = self.grown[i]
             if pair[id].count >= self.pairs.threshold:
-                places[id] = new_places(self.pairs, pair[id].size)
+                postings[id] = new_postings(self.pairs, pair[id].size)
                 self.pairs.enqueue(id)
         while stop < self.n_fresh:
             begin = stop
             stop = min(begin + BETWEEN_LOOKS, self.n_fresh)
             for i in range(begin, stop):
                 id = self.fresh_pair[i]
-                place = get_place(self.fresh, i, wide)
-                if places[id] != cython.NULL:
-                    put_place(places[id], 0, wide, place)
-                    places[id] += width
-                elif node[place] == id:
-                    node[place] = FREE | pair[id].left
+                position = get_position(self.fresh, i, wide)
+                if postings[id] != cython.NULL:
+                    put_position(postings[id], 0, wide, position)
+                    postings[id] += width
+                elif node[position] == id:
+                    node[position] = FREE | pair[id].left
             if stop < self.n_fresh:
                 check_signals()
         for i in range(self.n_grown):
             id = self.grown[i]
-            if places[id] != cython.NULL:
-                places[id] -= pair[id].size * width
+            if postings[id] != cython.NULL:
+                postings[id] -= pair[id].size * width
             else:
                 pair[id].size = 0
         return 0

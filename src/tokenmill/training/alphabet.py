@@ -1,9 +1,9 @@
-"""The symbols that training begins with: the 256 bytes, or the characters of the corpus.
+"""The alphabet of a training: the 256 bytes, or the characters of the corpus.
 
-`characters` is the alphabet of Sennrich et al. (ACL 2016): the most frequent characters that together make up the
-share `coverage` of all occurrences. Every other character is the unknown token, which never merges and so splits its
-pretoken. Ids: the unknown token, if there is one, is 0; then the characters in code point order, as Hugging
-Face sorts them (so ties between pairs fall as they do there).
+`characters` is the alphabet of Sennrich et al. (ACL 2016): the most frequent characters that together are the share `coverage`
+of all occurrences. Every other character is the unknown token, which never merges and so splits its pretoken. Ids: the unknown
+token, if there is one, is 0; then the characters in code point order, as in Hugging Face tokenizers, so that ties between pairs
+are resolved in the same way.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ..errors import OptionName, UsageError
 if TYPE_CHECKING:
     from ..counting import WordCounts
 
-BREAK = 0x3FFFFFFF  # the id of a symbol that never merges; the same in _corpus_cy.py
-_BLOCK = 1 << 16  # pretokens decoded at once
+BREAK = 0x3FFFFFFF  # the id of a symbol that never merges; above all token ids, as TOKEN in _corpus_cy.pxd
+_BATCH = 1 << 16  # pretokens decoded in one step
 
 
 @dataclass(frozen=True, eq=False)
 class Alphabet:
-    """The first tokens and the pretokens written in them.
+    """The first tokens and the pretokens as their ids.
 
     tokens: the bytes of each token by id; None for the unknown token.
     ids: uint8, uint16 or uint32 array, the pretokens one after the other as token ids or BREAK.
     offsets: uint64 array: pretoken i is ids[offsets[i]:offsets[i + 1]].
-    spans: if tokens have several nodes: the number of each.
+    spans: the number of nodes of each token; None if each has one.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -56,22 +56,22 @@ def character_alphabet(
 ) -> Alphabet:
     """The characters of the pretokens `kept` (bool array) by falling count, until they cover the share `coverage`.
 
-    characters: these and no others, whether they occur or not. needed: more of them in any case.
-    A byte that is not part of well-formed UTF-8 is a character of its own.
+    characters: the whole alphabet, in place of those that occur. needed: characters to add in any case.
+    A byte outside of well-formed UTF-8 is a character of its own.
     """
-    # Python's own decoder finds the ill-formed bytes: each becomes a surrogate, U+DC00 + byte.
+    # The decoder turns each ill-formed byte into a surrogate, U+DC00 + byte.
     data, offsets = counts.arena.tobytes(), counts.offsets.tolist()
     sizes = np.empty(len(counts), np.uint64)
-    parts = []
+    batches = []
     total = np.zeros(0x110000, np.uint64)
-    for first in range(0, len(counts), _BLOCK):
-        last = min(first + _BLOCK, len(counts))
+    for first in range(0, len(counts), _BATCH):
+        last = min(first + _BATCH, len(counts))
         texts = [data[offsets[i] : offsets[i + 1]].decode("utf-8", "surrogateescape") for i in range(first, last)]
         points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
         sizes[first:last] = [len(text) for text in texts]
         weights = np.where(kept[first:last], counts.counts[first:last], np.uint64(0))
         np.add.at(total, points, np.repeat(weights, sizes[first:last].astype(np.int64)))
-        parts.append(points)
+        batches.append(points)
     ends = np.zeros(len(counts) + 1, np.uint64)
     np.cumsum(sizes, out=ends[1:])
 
@@ -98,5 +98,5 @@ def character_alphabet(
     for token, point in sorted((chr(point).encode("utf-8", "surrogateescape"), point) for point in alphabet):
         id_of[point] = len(tokens)
         tokens.append(token)
-    ids = np.concatenate([id_of[points] for points in parts]) if parts else np.zeros(0, np.uint32)
+    ids = np.concatenate([id_of[points] for points in batches]) if batches else np.zeros(0, np.uint32)
     return Alphabet(tuple(tokens), ids, ends, 0 if unknown else None)

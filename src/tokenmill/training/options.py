@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SUPERWORDS = "Superwords"  # the heading of their options in help texts
 MOST_WORDS = 62
-LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at most as many bytes
+LONGEST = 2**30  # the kernels support fewer tokens than this, and at most this many bytes in a token
 
 SUPERBPE = ("superwords", "superbpe")
 NORMALIZERS = {
@@ -38,7 +38,7 @@ class MergeOptions(AnyOptions):
 
     special_tokens: control tokens. They get the last ids. Training cuts them out of the text, where each ends a document.
     min_count: leave out pretokens with a lower count. min_pair_count: stop when the count of the best pair is lower.
-    max_token_bytes: never make a longer token. num_threads: None is all cores. The result does not depend on it.
+    max_token_bytes: the length of the longest new token. num_threads: None is all cores. The result does not depend on it.
     refine: the threshold of Picky BPE, above 0 and at most 1; None trains plain BPE.
     """
 
@@ -110,7 +110,7 @@ class Options(MergeOptions):
             )
 
     def splitter(self, split: str | Iterable[str], *, normalize: Callable[[str], str] | None = None) -> Splitter:
-        """The Splitter for these patterns, which cuts the special tokens out of the text unless they are learned as text."""
+        """The Splitter for these patterns. It cuts special tokens out of the text unless they are learned as text."""
         from ..split import Splitter
 
         patterns = [split] if isinstance(split, str) else list(split)
@@ -119,7 +119,7 @@ class Options(MergeOptions):
 
     @property
     def normalizers(self) -> tuple[str, ...]:
-        """The steps that change text before it is split, as a Vocabulary has them."""
+        """The normalizers of a Vocabulary that was trained with these options."""
         return tuple(NORMALIZERS[name] for name in self.normalize)
 
     @property
@@ -133,7 +133,7 @@ class Options(MergeOptions):
         return min(self.max_token_bytes or LONGEST, LONGEST)
 
     def without_superwords(self, **changes: Any) -> Options:
-        """The options of a training that makes no superwords."""
+        """The same options without superwords."""
         return replace(
             self, superwords=None, stage1_size=None, stage2_split=None, max_words=None, colon_veto=None, **changes
         )
@@ -192,17 +192,17 @@ class Parity(AnyOptions):
             raise UsageError(OptionName("alpha"), f" is {self.alpha!r}; it must be a number of at least 1")
         if alpha != 2 and self.window is None:
             raise UsageError(OptionName("alpha"), " is the limit of ", OptionName("window"), ": give that too")
-        given = one_by_name("ratios", self.ratios)
-        ratios = {name: exact_number(ratio) for name, ratio in given.items()}
-        for name, ratio in ratios.items():
-            if ratio is None or ratio <= 0:
-                raise UsageError(f"the ratio of {name} is {given[name]!r}; it must be a number above 0")
+        ratios: dict[str, Any] = {}
+        for name, text in one_by_name("ratios", self.ratios).items():
+            ratios[name] = exact_number(text)
+            if ratios[name] is None or ratios[name] <= 0:
+                raise UsageError(f"the ratio of {name} is {text!r}; it must be a number above 0")
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "ratios", ratios or None)
 
 
 def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
-    """Values by name. Of "NAME=VALUE" texts, a value without a name belongs to the name before it."""
+    """The values by name. Of "NAME=VALUE" texts, a value without a name belongs to the name before it."""
     if isinstance(texts, Mapping):
         return texts
     named: dict[str, list[str]] = {}

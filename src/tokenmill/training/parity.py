@@ -4,16 +4,16 @@
     in Tokenization, 2025 (arXiv 2508.04796)
 
 Definitions
-    length      of a language: the tokens of its development text, as it is segmented now
-    rate        of a language, where there are target ratios instead: the bytes of its training text over its tokens now
+    length      of a language: the number of tokens of its development text now
+    rate        of a language, if there are target ratios instead: the bytes of its training text over its tokens now
     live        a language whose training text still has a pair that may merge
 
 One step
     1. Of the live languages, the one with the greatest length chooses, or the one with the lowest rate / ratio. Of equals the
        first.
-    2. The pair that occurs most often in its training text is merged in all texts; of equals the smaller (left id, right id).
+    2. The most frequent pair of its training text is merged in all texts; of equals the smaller (left id, right id).
 
-Window: a language may choose only if it made at most alpha / n of the last W choices, n being the number of live languages.
+Window: a language may choose only if it chose at most alpha / n of the last W merges, for n live languages.
 Hybrid: the first M merges are those of plain BPE on the training texts of all languages together.
 """
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ._merge_cy import MergeLoop
     from ._tokens_cy import Tokens
 
-_TOLD = 256  # merges between two calls of `progress`
+_PROGRESS_EVERY = 256  # merges
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,12 @@ class LanguageReport:
 
 
 class ParityTraining:
-    """A parity-aware training. `run` trains, once; then `languages` says what became of each language.
+    """A parity-aware training. `run` trains, once; then `languages` has the result for each language.
 
-    training: the text of each language by name, as for `count_each`. development: likewise, for the same names; None with ratios.
+    training: the text of each language by name, as for `count_each`. development: the same for the development texts; None with
+        ratios.
     split: by default the pattern of saved word counts, or "llama3".
-    counts: the word counts of all training texts together.
+    counts: the sum of the word counts of all training texts.
     """
 
     def __init__(
@@ -93,8 +94,8 @@ class ParityTraining:
         self._judged = [counts[False, name].cut_out(special) for name in self._names] if development else None
         self.counts = WordCounts.merge(self._texts)
         loops.pair_weight(self.counts.offsets, self.counts.counts)
-        both = [sum_of(self._texts), sum_of(self._judged or [])]  # raises for weights that cannot be compared
-        self.split_patterns = shared_patterns(each.split_patterns for each in both)
+        both = [sum_of(self._texts), sum_of(self._judged or [])]  # raises for different scales of weights
+        self.split_patterns = shared_patterns(metadata.split_patterns for metadata in both)
         self.languages: list[LanguageReport] = []
         self._n_tokens = 0
 
@@ -108,35 +109,35 @@ class ParityTraining:
         if common := min(wanted, self.parity.global_merges):
             plain = replace(options, vocab_size=256 + common, special_tokens=(), min_count=1)
             first = Training(self.counts, plain, self.progress).run().events[:, :2].tolist()
-        tokens = [bytes([byte]) for byte in range(256)]
-        known = Tokens(tokens, None, options.max_bytes)
-        texts = self._loops("the language", self._texts, known, options.min_count)
+        alphabet = [bytes([byte]) for byte in range(256)]
+        tokens = Tokens(alphabet, None, options.max_bytes)
+        texts = self._loops("the language", self._texts, tokens, options.min_count)
         every = judged = texts
         if self._judged is not None:
-            judged = self._loops("the development text of", self._judged, known)
+            judged = self._loops("the development text of", self._judged, tokens)
             every = texts + judged
         sizes = [loop.corpus.n_tokens for loop in judged]
-        choice = _Choice(sizes, self.parity, self._names)
-        watch = loops.Watch(self.progress, tokens)
+        choice = _LanguageChoice(sizes, self.parity, self._names)
+        watch = loops.Watch(self.progress, alphabet)
         numbers = np.zeros((wanted, 2), np.uint64)
         for done in range(wanted):
             pair = first[done] if done < len(first) else choice.next_pair(texts, judged, least)
             if pair is None:
                 numbers = numbers[:done]
                 break
-            new = known.join(*pair, 0)
-            merged = [loop.merge_pair(*pair, new) for loop in every]
-            numbers[done, 0] = sum(merged[: len(texts)])
-            if done % _TOLD == 0:
+            new = tokens.join(*pair, 0)
+            counts = [loop.merge_pair(*pair, new) for loop in every]
+            numbers[done, 0] = sum(counts[: len(texts)])
+            if done % _PROGRESS_EVERY == 0:
                 self.progress("merge", done, wanted)
-                watch.tell(known.events()[0][:done], numbers[:done])
-        merges = known.events()[0]
+                watch.report(tokens.events()[0][:done], numbers[:done])
+        merges = tokens.events()[0]
         self.progress("merge", len(merges), len(merges))
-        watch.tell(merges, numbers)
-        rows = zip(self._names, sizes, choice.made, judged, strict=True)
-        self.languages = [LanguageReport(name, size, made, loop.corpus.n_tokens) for name, size, made, loop in rows]
+        watch.report(merges, numbers)
+        rows = zip(self._names, sizes, choice.chosen, judged, strict=True)
+        self.languages = [LanguageReport(name, size, chosen, loop.corpus.n_tokens) for name, size, chosen, loop in rows]
         self._n_tokens = sum(loop.corpus.n_tokens for loop in texts)
-        spelt, added, _ = arranged(known.to_list(), [], options.special_tokens)
+        spelt, added, _ = arranged(tokens.to_list(), [], options.special_tokens)
         return Vocabulary(
             tokens=spelt,
             split_patterns=self.split_patterns,
@@ -147,11 +148,11 @@ class ParityTraining:
         )
 
     def n_tokens(self) -> int:
-        """After `run`: how many tokens the training texts are made of."""
+        """After `run`: the number of tokens of the training texts."""
         return self._n_tokens
 
     def memory(self) -> int:
-        """An estimate of the bytes that `run` needs: no rare pair is dropped, as in Picky BPE."""
+        """An estimate of the bytes that `run` needs. As in Picky BPE, no rare pair is dropped."""
         every = [*self._texts, *(self._judged or [])]
         return sum(estimate_memory(counts, 0, refine=1.0) for counts in every) + 256 * self.options.vocab_size
 
@@ -159,7 +160,7 @@ class ParityTraining:
         from ._merge_cy import MergeLoop
         from ._pairs_cy import Pairs
 
-        made = []
+        merge_loops = []
         for name, counts in zip(self._names, texts, strict=True):
             try:
                 corpus, _ = loops.load_corpus(byte_alphabet(counts), counts.counts, min_count, self.progress)
@@ -167,28 +168,28 @@ class ParityTraining:
                 raise InputError(f"{what} {name}: ", *error.args) from error
             pairs = Pairs(1, corpus.wide)
             loops.build_index(corpus, pairs, tokens, self.progress)
-            made.append(MergeLoop(corpus, pairs, tokens, True))
-        return made
+            merge_loops.append(MergeLoop(corpus, pairs, tokens, True))
+        return merge_loops
 
 
-class _Choice:
-    """Which language chooses next. made: how many merges each has chosen."""
+class _LanguageChoice:
+    """The choice of the language for each merge. chosen: the number of merges that each language chose."""
 
     def __init__(self, lengths: list[int], parity: Parity, names: list[str]) -> None:
         # The language with the greatest length * factor chooses. The lowest rate / ratio is the greatest length * ratio / bytes.
         factors = [Fraction(1)] * len(names)
         if parity.ratios is not None:
-            ratios: Any = parity.ratios  # a mapping, once they are checked
+            ratios: Any = parity.ratios  # a mapping after the checks
             factors = [ratios[name] / max(1, size) for name, size in zip(names, lengths, strict=True)]
         scale = lcm(*(factor.denominator for factor in factors))
         self._factors = [int(factor * scale) for factor in factors]
         self._live = list(range(len(names)))
         nobody = len(names)
-        # The last choices, and how often each language is among them.
+        # The last choices, and the number of choices of each language among them.
         self._recent = deque([nobody] * (parity.window or 0))
         self._times = [0] * nobody + [len(self._recent)]
         self._allowed: Any = None if parity.window is None else parity.alpha * parity.window
-        self.made = [0] * len(names)
+        self.chosen = [0] * len(names)
 
     def next_pair(self, texts: list[MergeLoop], judged: list[MergeLoop], min_pair_count: int) -> tuple[int, int] | None:
         """The pair to merge; None if no language has one."""
@@ -197,8 +198,9 @@ class _Choice:
             if self._allowed is not None:
                 most = self._allowed / len(self._live)
                 candidates = [i for i in self._live if self._times[i] <= most]
-            # Of equals the first.
-            language = max(candidates, key=lambda i: judged[i].corpus.n_tokens * self._factors[i])
+            language = max(
+                candidates, key=lambda i: judged[i].corpus.n_tokens * self._factors[i]
+            )  # of equals the first
             best = texts[language].best()
             if best is None or best[2] < min_pair_count:
                 self._live.remove(language)
@@ -206,7 +208,7 @@ class _Choice:
             self._recent.append(language)
             self._times[language] += 1
             self._times[self._recent.popleft()] -= 1
-            self.made[language] += 1
+            self.chosen[language] += 1
             return best[:2]
         return None
 
@@ -227,10 +229,10 @@ def check_parity(
         needed = "parity-aware BPE needs either a development text of each language ("
         target = ", the target bytes per token of each language; give one of them"
         raise UsageError(needed, texts, "; best the same text, translated) or ", ratios, target)
-    given, what = (parity.ratios, "ratio") if development is None else (development, "development text")
+    values, what = (parity.ratios or {}, "ratio") if development is None else (development, "development text")
     for name in training:
-        if name not in (given or {}):
+        if name not in values:
             raise UsageError(f"the language {name} has no {what}")
-    for name in given or {}:
+    for name in values:
         if name not in training:
             raise UsageError(f"{name} has a {what}, but no training text; the languages are {', '.join(training)}")

@@ -25,9 +25,9 @@ LEAST_MEMORY = 12 << 20  # bytes that the libraries for training and saving take
 class Training:
     """A training in two steps, so that the word counts can be freed between them.
 
-    The constructor copies what it needs of the counts, with special tokens and `cut` cut out. An alphabet of characters has
-    those of `needed`. `run` trains, once. Each step merges the pair with the highest
-    count, of equals the one with the smaller (left id, right id).
+    The constructor copies the counts that it needs, with special tokens and `cut` cut out. An alphabet of characters contains
+    those of `needed`. `run` trains, once. Each step merges the pair with the highest count, of equals the one with the smaller
+    (left id, right id).
 
     >>> counts = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
     >>> Training(counts, Options(260, special_tokens=["<|end|>"])).run().tokens[256:]
@@ -86,32 +86,32 @@ class Training:
         )
 
     def n_tokens(self) -> int | None:
-        """After `run`: the tokens of the corpus, pretokens times counts; None with an unknown token, which it lacks."""
+        """After `run`: the number of tokens of the counted text; None with an unknown token, which the corpus leaves out."""
         return self.corpus.n_tokens if self.unknown is None else None
 
 
 def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, refine: float | None = None) -> int:
-    """An estimate of the bytes that training and saving need at their peak, besides what the process has with the word counts.
+    """An estimate of the bytes that training and saving need at their peak, in addition to a process with the word counts.
 
-    With it, the whole process took at most 101 % of the announced memory on tables of 0.3 to 9 million pretokens, at 32,768
-    to 1.8 million tokens. Picky BPE took 78 to 99 % on 0.3 million pretokens of many languages, at thresholds of 0.1 to 0.9
-    and 33,000 to 500,000 tokens (two cores, November 2026).
+    The whole process took at most 101 % of the announced memory on tables of 0.3 to 9 million pretokens, at 32,768 to 1.8
+    million tokens. Picky BPE took 78 to 99 % on 0.3 million pretokens of many languages, at thresholds of 0.1 to 0.9 and 33,000
+    to 500,000 tokens (two cores, November 2026).
     """
     frequent = counts.counts >= min_count
     nodes = int(np.diff(counts.offsets)[frequent].sum()) + int(np.count_nonzero(frequent))
-    ids = min(vocab_size, 256 + nodes)  # each merge takes one node at least
-    place = 4 if nodes <= loops._MAX_NODES_32 else 8
-    # Nodes; positions of pairs above the threshold, and their order; tokens and pairs; Python and small arrays.
-    needed = 4 * nodes + place * nodes * 11 // 8 + 256 * ids + min(28 << 20, 16 * nodes)
+    ids = min(vocab_size, 256 + nodes)  # each merge joins two nodes at least
+    width = 4 if nodes <= loops._MAX_NODES_32 else 8
+    # Nodes; postings of pairs above the threshold, and the new ones; tokens and pairs; Python and small arrays.
+    needed = 4 * nodes + width * nodes * 11 // 8 + 256 * ids + min(28 << 20, 16 * nodes)
     if refine is None:
         return max(needed, 900 * ids)
-    # A removal splits the token again, which adds pairs and events. The lower the threshold, the more often that happens.
+    # Each removal adds pairs and events, and a lower threshold means more removals.
     removals = min(1 / refine, 7)
     return round(max(needed * (2 + 0.2 * removals), 1200 * ids * (1 + 0.16 * removals)))
 
 
 def memory_note(needed: int, free: int, resident: int = 0, stage: str = "training") -> str:
-    """The memory that a stage needs, with that of the process now, and a warning if it is not free."""
+    """A message with the memory that the process will need in a stage, and a warning if that is not free."""
     message = f"{stage} will need up to {math.ceil((needed + resident) / 2**20):,} MiB of memory"
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
@@ -119,9 +119,9 @@ def memory_note(needed: int, free: int, resident: int = 0, stage: str = "trainin
 
 
 def limits_of(options: Options, counts: WordCounts) -> Options:
-    """The options with min_count and min_pair_count as they are compared with weighted counts."""
-    least, pair = (scaled(each, counts.scale) for each in (options.min_count, options.min_pair_count))
-    return replace(options, min_count=least, min_pair_count=pair)
+    """The options with min_count and min_pair_count times the scale of the counts."""
+    min_count, min_pair_count = scaled(options.min_count, counts.scale), scaled(options.min_pair_count, counts.scale)
+    return replace(options, min_count=min_count, min_pair_count=min_pair_count)
 
 
 def extend_vocabulary(
@@ -136,17 +136,16 @@ def extend_vocabulary(
 ) -> Vocabulary:
     """Continue the training of `vocabulary` on the pretokens of `counts` as it encodes them.
 
-    vocab_size: the `n_vocab` of the result. New tokens get the ids from the old `n_vocab` on, new special tokens the last
-        ones.
+    vocab_size: the `n_vocab` of the result. New tokens get the ids from the old `n_vocab` on, new special tokens the last ones.
     ids, offsets: uint32 and uint64 arrays: pretoken i of `counts`, encoded by `vocabulary`, is ids[offsets[i]:offsets[i + 1]].
     options: special_tokens (the new ones), min_count, min_pair_count, max_token_bytes and refine of `Options`. For a
         vocabulary of events, refine defaults to the threshold it was trained with.
     A pair that spells an old token becomes that token and takes no id. In plain BPE, 300 tokens extended to 400 on the same
     counts are the 400 tokens of one training.
 
-    In Picky BPE the new events follow the old ones. Tokens that were present are never removed, whatever their IoS,
-    because models have rows for them. Removed tokens may come back, as new tokens with new ids. The ids of removed tokens,
-    which encoding never gives, change: they are the highest ones again.
+    In Picky BPE the new events follow the old ones. Tokens that were present are never removed, because models have rows for
+    them. Removed tokens may come back, as new tokens with new ids. The ids of removed tokens, which encoding never returns,
+    change: they are the highest ones again.
 
     Raises UsageError for a vocabulary of characters.
     """
@@ -159,35 +158,35 @@ def extend_vocabulary(
     tokens += [b""] * (old - len(tokens))
     start = Alphabet(tuple(tokens), ids, offsets, spans=[len(token) for token in tokens])
     corpus, _ = loops.load_corpus(start, counts.counts, wanted.min_count, progress)
-    # During training, the removed tokens have the ids from `old` on, and new ones follow. The last row is for -1.
-    inside = np.arange(len(vocabulary.tokens) + 1, dtype=np.int32)
-    inside[gone], inside[-1] = np.arange(old, old + len(gone)), -1
-    pairs: dict[int, tuple[int, int]] = {}  # which a removed token was first made from
+    # During training, the removed tokens have the ids from `old` on, and new ones follow. The last element is for -1.
+    training_id = np.arange(len(vocabulary.tokens) + 1, dtype=np.int32)
+    training_id[gone], training_id[-1] = np.arange(old, old + len(gone)), -1
+    pairs: dict[int, tuple[int, int]] = {}  # the first pair of each token
     for left, right, new in vocabulary.events.tolist() if gone else ():
         if right >= 0:
-            pairs.setdefault(new, (int(inside[left]), int(inside[right])))
+            pairs.setdefault(new, (int(training_id[left]), int(training_id[right])))
     recalled = [(vocabulary.tokens[id] or b"", *pairs[id]) for id in gone]
     watch = loops.Watch(progress, [*tokens, *(token for token, _, _ in recalled)])
     events, numbers, known, removed = loops.refine(
         corpus, tokens, wanted, progress, spans=start.spans, gone=recalled, watch=watch
     )
-    every: Any = ()
+    event_counts: Any = ()
     if vocabulary.order != "ranks":
         if len(vocabulary.event_counts) == len(vocabulary.events):
-            every = np.concatenate([vocabulary.event_counts, numbers])
-        events = np.concatenate([inside[vocabulary.events], events])
+            event_counts = np.concatenate([vocabulary.event_counts, numbers])
+        events = np.concatenate([training_id[vocabulary.events], events])
     spelt, added, final = arranged(known, removed, wanted.special_tokens)
     return vocabulary.replace(
         tokens=spelt,
         events=() if vocabulary.order == "ranks" else final[events],
         added_tokens=(*vocabulary.added_tokens, *added),
         refine=wanted.refine,
-        event_counts=every,
+        event_counts=event_counts,
     )
 
 
 def checked_options(vocabulary: Vocabulary, vocab_size: int, **options: Any) -> Options:
-    """The options of an extension, before any text is read. UsageError for what cannot be extended, or not that way."""
+    """The options of an extension. UsageError for a vocabulary that cannot be extended, or not with these options."""
     if vocabulary.alphabet != "bytes":
         raise UsageError("a vocabulary of characters cannot be extended; only one of bytes can")
     if vocabulary.dropped or vocabulary.byte_patterns:
