@@ -42,7 +42,7 @@ def test_the_sample_is_even_and_bounded(tmp_path, monkeypatch):
 
 
 def test_long_documents_are_sampled_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(evaluation_text, "PART", 1000)
+    monkeypatch.setattr(evaluation_text, "UNIT", 1000)
     text = "".join(f"line {i}\n" for i in range(3000))
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
     (tmp_path / "b.jsonl").write_text(json.dumps({"text": "low lower"}) + "\n", encoding="utf-8")

@@ -104,7 +104,7 @@ def prune(
             raise UsageError(OptionName("ios"), " is for plain tokenizers; this one encodes by events already")
         ordered = in_event_order(tok, "Give the tokens to remove by id instead.")
         with drawn(progress) as show:
-            cleaned = insert_removals(ordered.vocabulary, text.together(tok, show), ios, show)
+            cleaned = insert_removals(ordered.vocabulary, text.merged_counts(tok, show), ios, show)
         return _pruned(tok, cleaned, (), [])
     removing = set(ids)
     if strangers := sorted(removing - all_ids(tok.vocabulary)):
@@ -157,7 +157,7 @@ def shrink(
             keeping |= {*np.flatnonzero(uses >= min_uses).tolist()}
             # To keep the segmentation, all tokens stay that a merge makes on this text. Events may make and remove them.
             if min_uses == 1 and tok.vocabulary.order != "events":
-                result = replay_events(tok.vocabulary, domains.together(tok), show)
+                result = replay_events(tok.vocabulary, domains.merged_counts(tok), show)
                 made = {*result.events[(result.happened > 0) & (result.events[:, 1] >= 0), 2].tolist()}
     staying = keeping.union(tok.vocabulary.bytes_apart, lasting)
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)

@@ -78,14 +78,14 @@ class Subject:
     def sources(self) -> str:
         """The text in a command, with the options that it is read with. TEXT stands for one that a command cannot read again."""
         files = [] if self.text is None else [of for of in self.text.sources.values() if isinstance(of, list)]
-        if self.text is None or not self.text.given or not all(map(can_read_again, chain(*files))):
+        if self.text is None or not self.text.arguments or not all(map(can_read_again, chain(*files))):
             return "TEXT"
         default = asdict(ReadOptions())
         read = {name: value for name, value in asdict(self.text.read).items() if value != default[name]}
         given: list[tuple[str, str]] = [(name, str(read[name])) for name in ("unit", "separator") if name in read]
         given += [("field", name) for name in self.text.read.fields if "field" in read]
         flags = [f"--{name}={shlex.quote(value)}" for name, value in given]
-        return " ".join([*map(_word, self.text.given), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
+        return " ".join([*map(_word, self.text.arguments), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
 
     @property
     def trained_here(self) -> bool:
@@ -97,7 +97,7 @@ class Subject:
         """The word counts that changes are measured on; None without text, or with too much of it."""
         if self.text is None or self.tok.vocabulary.library is not None:
             return None
-        counts = self.text.together(self.tok)
+        counts = self.text.merged_counts(self.tok)
         return counts if len(counts) <= MOST_MEASURED else None
 
     def pruning(self, options: str, change: Change | None) -> list[str]:
