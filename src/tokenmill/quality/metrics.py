@@ -31,7 +31,7 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
 from ..tokenizer.normalization import STRIPPED, repair
-from ..tokenizer.offsets import parts
+from ..tokenizer.offsets import text_sections
 from ..vocabulary import Normalization, Vocabulary
 from .tables import Best, Cell, Column, Figure, Table, Token
 
@@ -124,7 +124,7 @@ def require_unchanged(tok: Tokenizer, counts: WordCounts) -> None:
     core = Tokenizer(vocabulary.replace(normalization=Normalization(steps)))._core
     for pretoken, _ in counts.items():
         text = repair(pretoken)
-        sections = [*parts(core, text)] or [b""]
+        sections = [*text_sections(core, text)] or [b""]
         if sections != [text.encode()]:
             added = any(isinstance(section, int) for section in sections)
             change = "finds an added token in it" if added else "normalizes it"

@@ -159,7 +159,7 @@ def shrink(
             if min_uses == 1 and tok.vocabulary.order != "events":
                 result = replay_events(tok.vocabulary, domains.merged_counts(tok), show)
                 merged = {*result.events[(result.happened > 0) & (result.events[:, 1] >= 0), 2].tolist()}
-    staying = kept.union(tok.vocabulary.bytes_apart, lasting)
+    staying = kept.union(tok.vocabulary.decoded_bytes, lasting)
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, merged)
     alphabet = staying & ordinary_tokens(tok.vocabulary).keys() - kept
     return dataclasses.replace(smaller, needed=sorted(alphabet.union(smaller.needed)))
@@ -211,7 +211,7 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, dropped: Collection[int], ne
     smaller = Tokenizer(renumber(vocabulary, id_map), name=tok.name)
     id_map[list(vocabulary.removed)] = -1
     id_map = id_map[: tok.n_vocab]
-    old_ids = ordinary_tokens(tok.vocabulary).keys() | tok.vocabulary.bytes_apart.keys()
+    old_ids = ordinary_tokens(tok.vocabulary).keys() | tok.vocabulary.decoded_bytes.keys()
     return Changed(smaller, id_map, int((id_map[sorted(old_ids)] < 0).sum()), needed)
 
 

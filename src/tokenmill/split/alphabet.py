@@ -233,12 +233,7 @@ def members(s: CharSet) -> list[int]:
     [97, 98, 99]
     """
     alphabet, classes = classes_of([s])
-    flags = bytes(classes[s] >> number & 1 for number in range(256))
-    pages = [alphabet.pages[at : at + 128].translate(flags) for at in range(0, len(alphabet.pages), 128)]
-    index = memoryview(alphabet.index).cast("H")
-    return [
-        page << 7 | c for page, number in enumerate(index) if 1 in pages[number] for c in range(128) if pages[number][c]
-    ]
+    return alphabet.code_points(number for number in range(alphabet.size) if classes[s] >> number & 1)
 
 
 def classes_of(sets: Iterable[CharSet]) -> tuple[Alphabet, dict[CharSet, int]]:

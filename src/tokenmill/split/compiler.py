@@ -15,20 +15,24 @@ MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 b
 MOST_STATES = 8  # after one column, so a state number takes 3 bits
 
 
-def covers_all_text(pattern: str) -> bool:
-    """Whether a non-empty match begins at every position of every text; False if that is not known.
+def uncovered(pattern: str) -> str | None:
+    """The characters that no match contains, where a match begins at every other character of every text; None if that is not known.
 
-    Other patterns leave text between their matches. tokenmill makes that text a pretoken too; other libraries drop it.
+    They are what stands between the matches of any text, and the pattern does not distinguish them.
 
-    >>> covers_all_text(r"\\p{L}+|\\P{L}"), covers_all_text(r"\\p{L}+|\\p{N}")
-    (True, False)
+    >>> uncovered(r"\\p{L}+|\\P{L}"), uncovered(r"\\w+|[^\\w #]"), uncovered(r"\\p{L} ?|\\P{L}x")
+    ('', ' #', None)
     """
     try:
-        automaton, _ = automaton_of(pattern)
+        automaton, alphabet = automaton_of(pattern)
     except NotRegular:
-        return False
-    sure = sure_states(automaton)
-    return all(state != DEAD and sure[state] for state in automaton.steps[0])
+        return None
+    sure, first = sure_states(automaton), automaton.steps[0]
+    gaps = [number for number, state in enumerate(first) if state == DEAD]
+    covered = all(state == DEAD or sure[state] for state in first)
+    if not covered or len(gaps) > 1 or any(row[number] != DEAD for row in automaton.steps for number in gaps):
+        return None
+    return "".join(map(chr, alphabet.code_points(gaps))) if gaps else ""
 
 
 def compile_pattern(pattern: str) -> Tables:

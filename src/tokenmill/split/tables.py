@@ -23,6 +23,20 @@ class Alphabet(NamedTuple):
     pages: bytes
     invalid: int
 
+    def code_points(self, numbers: Iterable[int]) -> list[int]:
+        """The code points of these classes."""
+        chosen = {*numbers}
+        flags = bytes(number in chosen for number in range(256))
+        pages = [self.pages[at : at + 128].translate(flags) for at in range(0, len(self.pages), 128)]
+        index = memoryview(self.index).cast("H")
+        return [
+            page << 7 | c
+            for page, number in enumerate(index)
+            if 1 in pages[number]
+            for c in range(128)
+            if pages[number][c]
+        ]
+
     def merged(self, rows: Iterable[Iterable[Cell]]) -> tuple[Alphabet, list[list[Cell]]]:
         """The alphabet in which classes with equal columns are one, and the rows without the others. rows: a cell for each class."""
         numbers: dict[tuple[Cell, ...], int] = {}

@@ -108,7 +108,7 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     block.finish()
     plan = tok._core.plan("all" if settings.options.special else frozenset(), ())
     end, begin = (-1 if id is None else id for id in (settings.end_of_text, settings.begin_of_text))
-    ids, ends = tok._core.encode_documents(
+    ids, ends = tok._core.encoder.encode_documents(
         block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.continued
     )
     names = _names(block, len(ends)).serialize() if settings.format == "parquet" and len(ends) else b""
@@ -282,7 +282,8 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     None if no place is safe: with a pattern that is not an automaton, or tokens and normalizations that look across
     pretokens.
     """
-    scanner, added = tok._core.scanner, tok._core.added
+    core = tok._core.encoder
+    scanner, added = core.scanner, core.added
     if scanner is None or not added.simple or added.always or (special and added.special):
         return None
     return scanner.certain_cut
