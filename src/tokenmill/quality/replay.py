@@ -122,8 +122,8 @@ def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
     unknown = len(vocabulary.tokens) if in_bytes or vocabulary.unknown is None else vocabulary.unknown
     ids = np.full(256 if in_bytes else 0x110000, unknown, np.uint32)
     byte_ids = {*vocabulary.byte_tokens}
-    # The token of a character replaces that of a byte.
-    for id in sorted(range(len(vocabulary.tokens)), key=lambda id: id not in byte_ids):
+    # The token of a character replaces that of a byte, and of equal tokens the lowest id counts, as in encoding.
+    for id in sorted(reversed(range(len(vocabulary.tokens))), key=lambda id: id not in byte_ids):
         token = vocabulary.tokens[id]
         if token and len(token) <= 4:
             symbol = token if in_bytes else token.decode("utf-8", "surrogateescape")
