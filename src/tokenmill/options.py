@@ -55,39 +55,25 @@ R = TypeVar("R")
 
 
 class Option:
-    """The help text, names and limits of an option.
+    """The help text, names and limits of an option. names: on the command line, by default "--" and the field's name."""
 
-    names: names on the command line, by default "--" and the field's name.
-    section: the heading in the help. metavar: SRC... accepts every value up to the next option.
-    min, max: limits of a number. share: whether the value is a number above 0 and at most 1.
-    only: the name of another option and the value that it must have, such as ("unit", "separator").
-    parse: converts text of the command line. many: whether the option may be repeated, if its type does not say so.
-    off: a flag that means False, for an option that accepts text. needed: required on the command line, though not in Python.
-    unless: the name of an option without which the argument is required.
-    known: returns the values that shells offer; others are allowed.
-    """
+    section: str = "Options"  # the heading in the help
+    metavar: str | None = None  # SRC... accepts every value up to the next option
+    min: float | None = None  # limits of a number
+    max: float | None = None
+    share: bool = False  # whether the value is a number above 0 and at most 1
+    only: tuple[str, Any] | None = None  # another option and the value that it must have, such as ("unit", "separator")
+    parse: Callable[[str], Any] | None = None  # converts text of the command line
+    many: bool = False  # whether the option may be repeated, if its type does not say so
+    off: str | None = None  # a flag that means False, for an option that accepts text
+    needed: bool = False  # whether the command line requires it, though Python does not
+    unless: str | None = None  # the name of an option without which the argument is required
+    known: Callable[[], Iterable[str]] = tuple  # returns the values that shells offer; others are allowed
 
-    def __init__(
-        self,
-        help: str,
-        *names: str,
-        section: str = "Options",
-        metavar: str | None = None,
-        min: float | None = None,
-        max: float | None = None,
-        share: bool = False,
-        only: tuple[str, Any] | None = None,
-        parse: Callable[[str], Any] | None = None,
-        many: bool = False,
-        off: str | None = None,
-        needed: bool = False,
-        unless: str | None = None,
-        known: Callable[[], Iterable[str]] = tuple,
-    ) -> None:
-        self.help, self.names, self.section, self.metavar = help, names, section, metavar
-        self.min, self.max, self.share, self.only = min, max, share, only
-        self.parse, self.many, self.off, self.needed, self.unless = parse, many, off, needed, unless
-        self.known = known
+    def __init__(self, help: str, *names: str, **settings: Any) -> None:
+        refuse_unknown(type(self).__name__, settings, Option.__annotations__)
+        self.help, self.names = help, names
+        vars(self).update(settings)
 
 
 class Argument(Option):

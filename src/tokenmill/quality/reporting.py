@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -109,16 +110,14 @@ def _hashed(name: str, source: Source) -> Measured:
             hash.update(column)  # type: ignore[arg-type]
             nbytes += column.nbytes
         return Measured(name, 1, nbytes, hash.hexdigest())
-    try:
-        for path in source:
-            if not can_read_again(path) or is_url(path):
-                return Measured(name, len(source), 0, "")
-            with open(path, "rb") as file:
-                hashlib.file_digest(file, lambda: hash)
-                nbytes += file.tell()
-    except OSError:
-        return Measured(name, len(source), 0, "")
-    return Measured(name, len(source), nbytes, hash.hexdigest())
+    with contextlib.suppress(OSError):
+        if all(can_read_again(path) and not is_url(path) for path in source):
+            for path in source:
+                with open(path, "rb") as file:
+                    hashlib.file_digest(file, lambda: hash)
+                    nbytes += file.tell()
+            return Measured(name, len(source), nbytes, hash.hexdigest())
+    return Measured(name, len(source), 0, "")
 
 
 @checks_methods
