@@ -203,8 +203,8 @@ class Verb:
             lines += [] if example and examples else [""]
             examples = example
             if example:  # so that it can be pasted as it is shown
-                *first, last = wrap(f"  {paragraph}", width - 2, subsequent_indent="      ", break_on_hyphens=False)
-                lines += [*(f"{line} \\" for line in first), last]
+                *continued, last = wrap(f"  {paragraph}", width - 2, subsequent_indent="      ", break_on_hyphens=False)
+                lines += [*(f"{line} \\" for line in continued), last]
             else:
                 lines += wrapper.wrap(paragraph)
         for section, rows in sections.items():

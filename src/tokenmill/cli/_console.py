@@ -158,7 +158,6 @@ def report(rows: dict[str, Any], as_json: bool, always: Collection[str] = ()) ->
 
 
 def speed(seconds: float, nbytes: int | None) -> dict[str, Any]:
-    """Return the rows of a summary for the time and the speed."""
     rate = None if nbytes is None else round(nbytes / 1e6 / max(seconds, 1e-9), 1)
     return {"seconds": round(seconds, 3), "mb_per_second": rate}
 

@@ -42,15 +42,11 @@ def train(
     watch: Watch = False,
     json: opt.Json = False,
 ) -> None:
-    from ._tables import Forms
-
-    outputs = [path for path in (html, log) if path is not None]
-    job.check(also_read=held_out, also_written=outputs)
+    job.check(also_read=held_out, also_written=[path for path in (html, log) if path is not None])
     compares = bool(held_out) or (len(job.sizes) > 1 and not _is_unmeasured(job))
     if html is not None and not compares:
         option, size, other = map(OptionName, ("html", "vocab_size", "held_out"))
         raise UsageError(option, " shows the sizes of ", size, ": give several, e.g. 16k,32k,64k, or ", other)
-    forms = Forms(html=html, overwrite=job.overwrite)
     if STDIN in held_out and STDIN in job.sources:
         raise UsageError("standard input can be read only once: for training, or for ", OptionName("held_out"))
     if held_out:
@@ -97,7 +93,7 @@ def train(
     tables: dict[str, Any] = {}
     if compares:
         try:
-            tables = _show_sizes(job, result, held_out, forms, json)
+            tables = _show_sizes(job, result, held_out, html, json)
         except TokenmillError as error:
             error.args = f"{job.output} is saved, but its sizes could not be compared: ", *error.args
             raise
@@ -223,11 +219,13 @@ def _bytes_per_token(job: Train, result: Trained) -> dict[str, float | None]:
     return {name: round(result.weighted / n_tokens, 4) if n_tokens else None}
 
 
-def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any, as_json: bool) -> dict[str, Any]:
+def _show_sizes(
+    job: Train, result: Trained, held_out: Sequence[str], html: Path | None, as_json: bool
+) -> dict[str, Any]:
     """Measure the sizes, print or write the table, and return its rows for JSON."""
     from ..quality.evaluation_text import EvaluationText
     from ..quality.judging import measure_sizes
-    from ._tables import print_report
+    from ._tables import Forms, print_report
 
     own = not held_out and not _spans_words(job)
     weighted = ", as weighted" if own and result.mixture else ""
@@ -236,8 +234,8 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
     with progress_bar() as progress:
         domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary, own)
         sizes = measure_sizes(result.toks, domains, note, progress)
-    if forms.html is not None:
-        forms.show(sizes)
+    if html is not None:
+        Forms(html=html, overwrite=job.overwrite).show(sizes)
     if not as_json:
         print_report(sizes)
     return {"sizes": sizes.tables[0].to_json()["rows"]}

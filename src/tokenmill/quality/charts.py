@@ -224,7 +224,6 @@ def colors(chart: Chart) -> list[int]:
 
 
 def draw(chart: Chart) -> str:
-    """Return the chart as one <svg> element."""
     return _draw_bars(chart) if chart.kind == "bars" else _draw_lines(chart)
 
 

@@ -185,7 +185,6 @@ class EvaluationText:
         return [self._counted_text(name, tok, progress and meter.part(i), join) for i, name in enumerate(self.names)]
 
     def _meter(self, stage: str, progress: Progress | None) -> Meter:
-        """Return the meter of a pass over the text."""
         sizes = [stored_size(source) if isinstance(source, list) else 0 for source in self.sources.values()]
         return Meter(progress and partial(progress, stage), sizes)
 
@@ -405,7 +404,6 @@ class Sample:
     lines: dict[str, int] = field(default_factory=dict)
 
     def add(self, data: memoryview, ends: np.ndarray) -> None:
-        """Add the documents of a block."""
         starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
         if len(ends) and int((ends - starts).max()) > UNIT:
             starts, ends = _cut_long(data, starts, ends)

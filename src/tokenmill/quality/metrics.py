@@ -283,7 +283,6 @@ def mean_token_characters(tok: Tokenizer) -> float | None:
 
 
 def used_tokens(tok: Tokenizer, usage: Usage) -> int:
-    """Return the number of ordinary tokens that the text uses."""
     return int((usage.by_id[list(ordinary_tokens(tok.vocabulary))] > 0).sum())
 
 

@@ -25,8 +25,8 @@ def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
     vocabulary = tok.vocabulary
     ios_of_removed: dict[int, float | None] = {}
     remaining: dict[int, None] = {}
-    rows_of_events = zip_longest(vocabulary.events.tolist(), vocabulary.event_counts.tolist(), fillvalue=(0, 0))
-    for (left, right, new), (merged, before) in rows_of_events:
+    counts = vocabulary.event_counts.tolist() or [(0, 0)] * len(vocabulary.events)
+    for (left, right, new), (merged, before) in zip(vocabulary.events.tolist(), counts, strict=True):
         if right < 0:
             ios_of_removed[left] = merged / before if before else None
             remaining.pop(left, None)
