@@ -217,7 +217,7 @@ class BpeTables:
         i: cython.int
         size: uint32_t = 0
         cut: uint32_t = 0
-        made: uint32_t = NONE
+        new: uint32_t = NONE
         p: Bytes = self.first + start
         while p < self.first + end:
             n: cython.int = 0
@@ -240,22 +240,22 @@ class BpeTables:
             for i in range(n):
                 left = self.id_at(lefts[i])
                 right = self.id_at(rights[i])
-                if not self.is_joined(made, lefts[i], rights[i]):  # nearly always the next id, or the same
-                    made += 1
-                    if not self.is_joined(made, lefts[i], rights[i]):
-                        made = self.find(_bytes(lefts[i]) + _bytes(rights[i]))
-                if left == NONE or right == NONE or made == NONE:
+                if not self.is_joined(new, lefts[i], rights[i]):  # nearly always the next id, or the same
+                    new += 1
+                    if not self.is_joined(new, lefts[i], rights[i]):
+                        new = self.find(_bytes(lefts[i]) + _bytes(rights[i]))
+                if left == NONE or right == NONE or new == NONE:
                     return False
-                self.put_row(left, right, made)
+                self.put_row(left, right, new)
         return True
 
     @cython.ccall
-    def put_row(self, left: uint32_t, right: uint32_t, made: uint32_t):
+    def put_row(self, left: uint32_t, right: uint32_t, new: uint32_t):
         """Add the merge of two ids."""
         grow(cython.address(self.rows), cython.address(self.rows_room), 3 * self.n_rows + 3, 4)
         self.rows[3 * self.n_rows] = left
         self.rows[3 * self.n_rows + 1] = right
-        self.rows[3 * self.n_rows + 2] = made
+        self.rows[3 * self.n_rows + 2] = new
         self.n_rows += 1
         if self.n_rows & 0xFFFF == 0:
             PyErr_CheckSignals()
@@ -289,7 +289,7 @@ class BpeTables:
     def put_scored(self, scores: list):
         """Add the merges of a model with scores: each two texts that spell one. scores: by id.
 
-        The new id with the highest score comes first, of equal scores the lowest id, and the longest left part first.
+        The new id with the highest score comes first, of equal scores the lowest id, and the longest left token first.
         """
         id: cython.size_t
         cut: cython.size_t
@@ -349,7 +349,7 @@ class BpeTables:
             if by_bytes:
                 size = _bytes_of(p, entry.size, self.blob + o)
             elif PyBytes_GET_SIZE(space) > 0 and memchr(p, 0x20, entry.size) != cython.NULL:
-                size = -1  # the text has the mark for a space, so this is never found
+                size = -1  # the text has the mark for a space, so this is never matched
             else:
                 size = _text_of(p, entry.size, self.blob + o, space)
             if size > 0:

@@ -42,7 +42,7 @@ class Builder:
     @cython.cfunc
     def find_pair(self, id: int32_t, token: bytes) -> cython.bint:
         """Find two built tokens that spell this one, with no merge of a lower rank from one into the other. Return whether there are."""
-        for cut in range(len(token) - 1, 0, -1):  # long left parts first: most tokens are a word and its ending
+        for cut in range(len(token) - 1, 0, -1):  # long left tokens first: most tokens are a word and its ending
             x = self.rank(token[:cut], id)
             if x >= id or self.left[x] == -1:
                 continue

@@ -56,8 +56,8 @@ def find(name: str | os.PathLike, download: bool = False) -> TokenizerFile:
     path = Path(name)
     encoding = None if path.exists() or "/" in os.fspath(name) else encoding_name(os.fspath(name))
     if encoding is not None:
-        files = published_encodings.PUBLISHED[encoding].files.items()
-        contents = [published_encodings.published_file(encoding, *file, download) for file in files]
+        digests = published_encodings.PUBLISHED[encoding].files.items()
+        contents = [published_encodings.published_file(encoding, *item, download) for item in digests]
         return TokenizerFile(path, encoding, contents)
     revision = None
     if not path.exists():

@@ -174,9 +174,8 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     check_scores(scores, file)
     merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
-        pieces = Pieces(
-            tokens.read(data), scores, [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds], file
-        )
+        kinds = [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds]
+        pieces = Pieces(tokens.read(data), scores, kinds, file)
         # llama.cpp recognizes Phi-3 by its name. It matches all added tokens in the original text.
         rstrip = re.search("phi-?3", name) is not None
         plain = ("<unk>", "<s>", "<|endoftext|>")
@@ -205,8 +204,8 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
         and (text := tables.text_of(id))
     ]
     mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
-    vocabulary = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
-    return vocabulary(
+    create = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
+    return create(
         split_patterns=patterns,
         whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
         normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
@@ -314,9 +313,9 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     values += [_value(f"tokenizer.ggml.{name}_token_id", _UINT32, id) for name, id in ids.items()]
     values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]
     templates = vocabulary.config.get("chat_template") or []
-    for each in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
-        name = "" if each["name"] == "default" else f".{each['name']}"
-        values.append(_value(CHAT_TEMPLATE + name, _STRING, each["template"]))
+    for item in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
+        name = "" if item["name"] == "default" else f".{item['name']}"
+        values.append(_value(CHAT_TEMPLATE + name, _STRING, item["template"]))
     values.insert(0, _value("general.architecture", _STRING, "llama"))
     data = MAGIC + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(values)
     return data + bytes(-len(data) % 32), notes
@@ -428,15 +427,13 @@ def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], 
     }, notes
 
 
-def _value(key: str, kind: int, value: object) -> bytes:
-    if isinstance(value, list):
-        head = struct.pack("<IIQ", _ARRAY, kind, len(value))
-        items = (
-            b"".join(map(_text, value)) if kind == _STRING else struct.pack(f"<{len(value)}{_NUMBERS[kind]}", *value)
-        )
-        return _text(key) + head + items
-    body = _text(str(value)) if kind == _STRING else struct.pack(f"<{_NUMBERS[kind]}", value)
-    return _text(key) + struct.pack("<I", kind) + body
+def _value(key: str, kind: int, value: Any) -> bytes:
+    """Return the bytes of a key and its value, or of a list of values of this kind."""
+    values = value if isinstance(value, list) else [value]
+    head = struct.pack("<I", kind) if values is not value else struct.pack("<IIQ", _ARRAY, kind, len(values))
+    if kind == _STRING:
+        return _text(key) + head + b"".join(map(_text, values))
+    return _text(key) + head + struct.pack(f"<{len(values)}{_NUMBERS[kind]}", *values)
 
 
 def _text(text: str) -> bytes:

@@ -288,10 +288,11 @@ def _read_suffixed(root: Json, tables: BpeTables | None, unknown: int | None) ->
         vocabulary.byte_patterns
         or vocabulary.byte_tokens
         or vocabulary.fuse_unknown
+        or vocabulary.whole_pretokens
         or unknown in vocabulary.event_numbers
     ):
         model["end_of_word_suffix"].unsupported(
-            "later steps cut words, or an unknown character is not a token of its own"
+            "later steps cut words, words may be tokens without a suffix, or an unknown character is not a token of its own"
         )
     if unknown is None and not complete:
         model["unk_token"].unsupported("characters that have no token are dropped")

@@ -139,10 +139,8 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
     """Return the added tokens, the name of the split pattern and add_prefix_space from the other files in the folder."""
     config = json_at(folder / "tokenizer_config.json")
     vocab = parse_json(vocab_data, str(folder)).expect(dict)
-    ids: dict[str, int] = {}
+    ids = {text: item.expect(int) for text, item in json_at(folder / "added_tokens.json").items()}
     flags: dict[str, dict[str, bool]] = {}
-    for text, item in json_at(folder / "added_tokens.json").items():
-        ids[text] = item.expect(int)
     for id_text, item in config["added_tokens_decoder"].items():
         text = item["content"].expect(str)
         if not id_text.isascii() or not id_text.isdigit():
@@ -150,11 +148,8 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
         ids[text] = int(id_text[:20])
         flags[text] = {name: item.get(name, bool, False) for name in FLAGS}
     for source in (config, json_at(folder / "special_tokens_map.json")):
-        named = [source[name] for name in TOKEN_ROLES] + list(source["additional_special_tokens"])
-        for item in named:
-            if item.absent:
-                continue
-            text = token_text(item)
+        named = [*(source[name] for name in TOKEN_ROLES), *source["additional_special_tokens"]]
+        for text in [token_text(item) for item in named if not item.absent]:
             if text in vocab or text in ids:
                 ids.setdefault(text, vocab.get(text, -1))
                 flags.setdefault(text, {})["special"] = True

@@ -126,14 +126,12 @@ def scored_vocabulary(
     if len(kinds) > MAX_ID:
         fail(pieces.file, "", f"contains {len(kinds)} pieces, more than {MAX_ID}")
     texts: list[str | None] = list(pieces.texts)  # of the pieces that merges make
-    byte_tokens: list[int | None] = [None] * 256
     bytes_of: dict[int, int] = {}
     decode_only: dict[int, bytes] = {}
     for id in pieces.special:
         text, kind, texts[id] = pieces.texts[id], kinds[id], None
         if kind == Kind.BYTE:
             bytes_of[id] = byte_of(text, id, pieces.file)
-            byte_tokens[bytes_of[id]] = id
         elif kind == Kind.USER_DEFINED and " " in text:
             decode_only[id] = text.encode()
         elif unknown_surface is not None and text and kind in (Kind.CONTROL, Kind.UNKNOWN):
@@ -147,11 +145,11 @@ def scored_vocabulary(
         fail(pieces.file, f"piece {id}", f"{show(texts[id])} {what}")
     tables.put_scored(pieces.scores)
     unmerged = tables.make_tokens(MARK, bytes_of)  # texts with a space, which are never matched
-    *packed, rows = tables.finish(unmerged, (), ())
-    used = fallback and any(id is not None for id in byte_tokens)
+    tokens, sizes, rows = tables.finish(unmerged, (), ())
+    byte_ids = {byte: id for id, byte in bytes_of.items()}
     unknown = kinds.index(Kind.UNKNOWN) if Kind.UNKNOWN in kinds else None
     return packed_vocabulary(
-        (packed[0], packed[1]),
+        (tokens, sizes),
         rows,
         split_patterns=(),
         order="scores",
@@ -159,7 +157,7 @@ def scored_vocabulary(
         whole_pretokens=False,
         alphabet="characters",
         unknown=unknown,
-        byte_tokens=tuple(byte_tokens) if used else (),
+        byte_tokens=tuple(map(byte_ids.get, range(256))) if fallback and byte_ids else (),
         fuse_unknown=unknown is not None,
         decode_only=tuple(decode_only.items()),
         **fields,
@@ -177,10 +175,8 @@ def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
         raise ConversionError("a SentencePiece model has its own normalizer. Train without normalization.")
     kinds: dict[str, int] = {}
     for token in sorted(trained.added_tokens, key=lambda token: token.id != trained.unknown):  # the unknown token first
-        kind = (
-            Kind.UNKNOWN if token.id == trained.unknown else Kind.BYTE if token.content in BYTE_TEXTS else Kind.CONTROL
-        )
-        kinds[token.content] = kind
+        known_kind = Kind.BYTE if token.content in BYTE_TEXTS else Kind.CONTROL
+        kinds[token.content] = Kind.UNKNOWN if token.id == trained.unknown else known_kind
     merged = dict.fromkeys(trained.events[:, 2].tolist())  # without a second merge of the same token
     texts: dict[bool, dict[str, int]] = {True: {}, False: {}}  # of merged tokens, and of characters
     for id, token in [*((id, trained.tokens[id]) for id in merged), *enumerate(trained.tokens)]:

@@ -157,9 +157,7 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
 
     Bytes without normalizers, prefixes and flags of added tokens are equal by construction. No such file has events.
     """
-    flags = any(
-        token.lstrip or token.rstrip or token.single_word or token.normalized for token in vocabulary.added_tokens
-    )
+    flags = any(any(token[3:]) for token in vocabulary.added_tokens)  # lstrip, rstrip, single_word, normalized
     equal = vocabulary.alphabet == "bytes" and not (any(vocabulary.normalization) or flags)
     if tokenizer is None or equal or vocabulary.order in ("events", "library"):
         return

@@ -24,7 +24,6 @@ from ..kernels.machine import threads_for
 from ..sources.blocks import Block, Cut
 from ..sources.documents import Chosen, Place, blocks_of
 from ..sources.find import OnSkip, Skip, report_skips
-from ..tokenizer.encoding._documents_cy import lengths_of
 from ..tokenizer.tokenizer import Tokenizer
 from .formats import BLOCK
 from .settings import COPY, BlockHashes, Row, Settings
@@ -180,8 +179,10 @@ class PartWriter:
                 hashes.update(source.read())
 
     def append(self, encoded: Encoded) -> None:
+        import numpy as np
+
         begun, ends, tokens = self.counts.begun, encoded.ends, encoded.counts.tokens
-        lengths = lengths_of(ends, begun)
+        lengths = np.diff(ends, prepend=-begun)
         self.counts += encoded.counts
         self.counts.begun = tokens - ends[-1] if len(ends) else begun + tokens
         for name, data in zip(self.NAMES, (encoded.ids, lengths, encoded.names), strict=True):

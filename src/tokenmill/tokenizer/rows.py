@@ -62,10 +62,10 @@ class Rows:
         self,
         texts: Texts,
         columns: Sequence[int | None],
-        width: int | str = 0,
-        multiple: int | None = None,
-        pad_left: bool = False,
-        as_lists: bool = True,
+        width: int | str,
+        multiple: int | None,
+        pad_left: bool,
+        as_lists: bool,
     ):
         self.texts, self.columns, n = texts, columns, len(texts.lengths)
         sizes = np.ones((n, len(columns) + 1), np.int64)
@@ -102,11 +102,11 @@ class Rows:
         in_order = np.array([*values, padding_value], np.int64)[self.order]
         return self.divided(np.repeat(np.tile(in_order, len(self.sizes)), self.sizes.ravel()))
 
-    def divided(self, values: np.ndarray, listed: Callable[[np.ndarray], list[Any]] = np.ndarray.tolist) -> Any:
-        """The values of all rows by row, as an array or as lists. listed: converts an array to a list."""
+    def divided(self, values: np.ndarray, to_list: Callable[[np.ndarray], list[Any]] = np.ndarray.tolist) -> Any:
+        """The values of all rows by row, as an array or as lists. to_list: converts an array to a list."""
         if not self.as_lists:
             return values.reshape(len(self.lengths), self.lengths[0], *values.shape[1:])
-        flat = listed(values)
+        flat = to_list(values)
         return [flat[start:end] for start, end in pairwise(self.ends)]
 
     @lazy

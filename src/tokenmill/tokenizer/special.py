@@ -87,9 +87,9 @@ class AddedTokens:
         if isinstance(disallowed_special, str) and disallowed_special != "all":
             raise UsageError(f"disallowed_special is {disallowed_special!r}; give a collection of texts, or 'all'")
         try:
-            every, others = isinstance(allowed_special, str), isinstance(disallowed_special, str)
-            allowed = self.special if every else self.special.intersection(allowed_special)
-            return self._plan(allowed, None if others else frozenset(disallowed_special))
+            allows_all, refuses_others = isinstance(allowed_special, str), isinstance(disallowed_special, str)
+            allowed = self.special if allows_all else self.special.intersection(allowed_special)
+            return self._plan(allowed, None if refuses_others else frozenset(disallowed_special))
         except (AttributeError, TypeError):
             raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
 

@@ -45,7 +45,7 @@ from cython.cimports.tokenmill.kernels._pair_map import (
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key_of
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.split._scan_cy import join_products, tm_byte_pairs_make, tm_has_simd
-from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_part_ends
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_segment_ends
 
 STRAY = cython.declare(uint32_t, 0xDC00)  # the code of a byte outside of any character, less the byte
 POINTS = cython.declare(cython.size_t, 0x110000)
@@ -210,7 +210,7 @@ class Cutter:
         resume: cython.size_t = at if self.uses_simd else length  # where vector code goes on
         while at < length and n < room - 1:
             if at >= resume and first < 128:
-                at = tm_part_ends(cython.address(self.pairs), text, at, length, limit, ends, room, cython.address(n))
+                at = tm_segment_ends(cython.address(self.pairs), text, at, length, limit, ends, room, cython.address(n))
                 if at == length:
                     break
                 resume = at + 64

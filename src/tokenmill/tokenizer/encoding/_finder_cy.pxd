@@ -4,7 +4,7 @@ from tokenmill.split._scan_cy cimport tm_byte_pairs
 
 
 cdef extern from "tokenmill/split/_byte_pairs.h" nogil:
-    size_t tm_part_ends(const tm_byte_pairs* set, const uint8_t* text, size_t at, size_t length, size_t limit, size_t* ends,
+    size_t tm_segment_ends(const tm_byte_pairs* set, const uint8_t* text, size_t at, size_t length, size_t limit, size_t* ends,
         Py_ssize_t room, Py_ssize_t* n)
     size_t tm_find_character(const tm_byte_pairs* set, const uint8_t* classes, const uint8_t* text, size_t at, size_t length)
     enum: TM_NO_BLOCK

@@ -515,8 +515,8 @@ class SuffixMerger(Merger):
         start: cython.size_t = n - 1
         while self.characters != cython.NULL and start > 0 and pretoken[start] & 0xC0 == 0x80:
             start -= 1
-        count: cython.Py_ssize_t = self.units(pretoken, start, ids)
-        return count + self.last.units(pretoken + start, n - start, ids + count)
+        count: cython.Py_ssize_t = self.initial_ids(pretoken, start, ids)
+        return count + self.last.initial_ids(pretoken + start, n - start, ids + count)
 
 
 @cython.cclass

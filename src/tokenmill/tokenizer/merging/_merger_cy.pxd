@@ -105,18 +105,18 @@ cdef class Merger:
     cdef void note_triple(self, uint32_t left, const uint8_t* left_bytes, size_t left_size, uint32_t right,
                           const uint8_t* right_bytes, uint32_t rank, uint32_t id) noexcept
     # The id of a byte before any merge; NO_ID for one of several in a character, where the alphabet is characters.
-    cdef uint32_t unit(self, uint8_t byte) noexcept nogil
+    cdef uint32_t initial_id(self, uint8_t byte) noexcept nogil
     # The size of the first character of a text if it is in `drops`, else 0.
     cdef size_t dropped(self, const uint8_t* text, size_t n) noexcept nogil
     # Append the ids of the first character of a text. Returns its size.
     cdef size_t add_character(self, const uint8_t* text, size_t n, uint32_t* ids, Py_ssize_t* count) noexcept nogil
-    # The units of a pretoken. Returns their number.
-    cdef Py_ssize_t units(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
+    # The ids of the bytes or characters of a pretoken. Returns their number.
+    cdef Py_ssize_t initial_ids(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
     # The ids of a pretoken after the merges of all certain pairs of bytes, and of certain characters of three bytes. Returns their
     # number.
     cdef Py_ssize_t first_merges(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
     # The ids of the bytes of a character. False if one has no token.
-    cdef bint byte_units(self, const uint8_t* character, size_t n, uint32_t* ids) noexcept nogil
+    cdef bint fallback_ids(self, const uint8_t* character, size_t n, uint32_t* ids) noexcept nogil
     # The ids of pretoken[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.
     cdef Py_ssize_t merge(self, const uint8_t* pretoken, size_t n, uint32_t* out, Workspace* work) noexcept nogil

@@ -7,7 +7,7 @@ The new id of a merge follows from its rank. In most vocabularies the rank is th
 next with few exceptions. So ranks are numbered such that within a block of them the id is the rank plus an offset. The
 offsets stay in the fastest memory, and an array of all ids would not.
 
-Merging begins with units: the ids of single bytes, or of characters where the alphabet is characters.
+Merging begins with the initial ids: those of single bytes, or of characters where the alphabet is characters.
 
 The *certain* pairs of bytes are merged first, in one pass (`first_merges`). Then one of two loops merges the rest, with the same
 result. Short pretokens use an array, whose minimum is searched for each merge. Longer ones use a heap of chains: most pairs of a
@@ -140,8 +140,8 @@ class Merger:
 
     def note_merge(self, left, left_bytes, left_size, right, right_bytes, right_size, rank, id):
         pair: cython.pointer(BytePair) = self.byte_pairs + (left_bytes[left_size - 1] << 8 | right_bytes[0])
-        a: cython.bint = left_size == 1 and self.unit(left_bytes[0]) == left
-        b: cython.bint = right_size == 1 and self.unit(right_bytes[0]) == right
+        a: cython.bint = left_size == 1 and self.initial_id(left_bytes[0]) == left
+        b: cython.bint = right_size == 1 and self.initial_id(right_bytes[0]) == right
         if self.triples != cython.NULL and left_size + right_size == 3 and (a or b):
             self.note_triple(left, left_bytes, left_size, right, right_bytes, ~rank, id)
         if a and b and pair.rank == 0 and pair.id != NO_ID:
@@ -193,22 +193,22 @@ class Merger:
         while i < n:
             if self.characters != cython.NULL:
                 length = max(tm_utf8_read(p + i, n - i, ids), 1)
-            self.units(p + i, length, ids)
+            self.initial_ids(p + i, length, ids)
             if ids[0] >= self.n_ids:
                 return data[i:i + length]
             i += length
         return b""
 
-    def unit(self, byte):
+    def initial_id(self, byte):
         if self.characters == cython.NULL:
             return self.byte_ids[byte]
         return self.characters[byte] if byte < 0x80 and byte < self.n_characters else NO_ID
 
-    def units(self, pretoken, n, ids):
+    def initial_ids(self, pretoken, n, ids):
         i: cython.size_t = 0
         count: cython.Py_ssize_t = 0
         while i < n:
-            i += _add_unit(self, pretoken + i, n - i, ids, cython.address(count))
+            i += _add_initial(self, pretoken + i, n - i, ids, cython.address(count))
         return count
 
     def dropped(self, text, n):
@@ -225,7 +225,7 @@ class Merger:
             length = 1
             point = 0xDC00 | text[0]
         id: uint32_t = self.characters[point] if point < self.n_characters else NO_ID
-        if id == NO_ID and self.fallback and self.byte_units(text, length, ids + count[0]):
+        if id == NO_ID and self.fallback and self.fallback_ids(text, length, ids + count[0]):
             count[0] += length
         elif id != NO_ID or not self.fuse or count[0] == 0 or ids[count[0] - 1] != NO_ID:
             ids[count[0]] = id
@@ -239,7 +239,7 @@ class Merger:
         triple: cython.pointer(ByteTriple) = cython.NULL
         before: uint32_t = 0  # of the two bytes around i
         if pairs == cython.NULL:
-            return self.units(pretoken, n, ids)
+            return self.initial_ids(pretoken, n, ids)
         while i + 1 < n:
             pair = pairs + (pretoken[i] << 8 | pretoken[i + 1])
             if self.triples != cython.NULL:
@@ -253,14 +253,14 @@ class Merger:
                 size = 2
                 count += 1
             else:
-                size = _add_unit(self, pretoken + i, n - i, ids, cython.address(count))
+                size = _add_initial(self, pretoken + i, n - i, ids, cython.address(count))
             i += size
             before = pairs[pretoken[i - 1] << 8 | pretoken[i]].before if i < n else 0
         if i < n:
-            _add_unit(self, pretoken + i, 1, ids, cython.address(count))
+            _add_initial(self, pretoken + i, 1, ids, cython.address(count))
         return count
 
-    def byte_units(self, character, n, ids):
+    def fallback_ids(self, character, n, ids):
         for i in range(n):
             ids[i] = self.byte_ids[character[i]]
             if ids[i] >= self.n_ids:
@@ -329,7 +329,7 @@ def _number(new_ids: cython.pointer(cython.const[uint32_t]), n: cython.size_t, b
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _add_unit(self: Merger, text: cython.pointer(cython.const[uint8_t]), n: cython.size_t, ids: cython.pointer(uint32_t),
+def _add_initial(self: Merger, text: cython.pointer(cython.const[uint8_t]), n: cython.size_t, ids: cython.pointer(uint32_t),
               count: cython.pointer(cython.Py_ssize_t)) -> cython.size_t:
     """Append the id of the first byte of a text, or the ids of its first character. Returns the size in bytes."""
     if self.characters != cython.NULL:

@@ -69,5 +69,5 @@ class Origins:
             flags[id] = self.origin[id].size > 0
         for id in range(256):  # where the alphabet is characters, the token of a byte is for characters without a token
             if self.merger.characters != cython.NULL and self.merger.byte_ids[id] < self.merger.n_ids:
-                flags[self.merger.byte_ids[id]] = self.merger.unit(id) == self.merger.byte_ids[id]
+                flags[self.merger.byte_ids[id]] = self.merger.initial_id(id) == self.merger.byte_ids[id]
         return built
