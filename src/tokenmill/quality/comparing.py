@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import plural
-from .evaluation_text import UNIT, Judgement, Judgements
+from .evaluation_text import EXCERPT, Judgement, Judgements
 from .metrics import USED, unknown_ids
 from .references import JUNK, Samples
 from .reporting import Finding
@@ -21,7 +21,7 @@ from .verdict import by_cost, listed, percent
 
 ALIKE = 0.01  # a smaller difference is not worth a choice
 ALIKE_SIZES = 1.25  # ratio; the shares of vocabularies that differ more in size are not compared
-FEWEST = 20  # units; fewer have no meaningful spread
+FEWEST = 20  # documents; fewer have no meaningful spread
 DRAWS = 1000
 
 
@@ -37,7 +37,7 @@ Differences = Mapping[str, Interval | None]  # tokens relative to those of the f
 
 
 def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
-    """Return sum(above) / sum(below) with its 95% interval; None for fewer than FEWEST units.
+    """Return sum(above) / sum(below) with its 95% interval; None for fewer than FEWEST documents.
 
     The draws come from a fixed seed, so that the same text gives the same interval.
 
@@ -73,7 +73,7 @@ def differences_table(base: str, differences: Differences, documents: int) -> Ta
     )
     note = (
         f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
-        f"with replacement {DRAWS:,} times. A document longer than {UNIT // 1024} KiB counts as several parts."
+        f"with replacement {DRAWS:,} times. A document longer than {EXCERPT // 1024} KiB counts as several parts."
     )
     return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
 

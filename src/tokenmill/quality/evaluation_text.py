@@ -68,8 +68,8 @@ Source = list[Path | str] | WordCounts
 # The type of the text of `inspect`, `compare`, `prune` and `extend`.
 Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
 MOST_FILES = 32  # of a single folder or glob, to be separate domains
-MOST, MOST_BYTES = 4096, 16 << 20  # units in a sample, and their bytes
-UNIT = 1 << 14  # bytes; a longer document is cut into units of this size, at the ends of lines
+MOST, MOST_BYTES = 4096, 16 << 20  # excerpts in a sample, and their bytes
+EXCERPT = 1 << 14  # bytes; a longer document is cut into excerpts of this size, at the ends of lines
 _WORDS = r"\S++\s*+|\s++"  # a word and the white space after it
 
 
@@ -392,12 +392,12 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
 
 @dataclass
 class Sample:
-    """Every `step`-th of the `total` units of a text, which are its documents, long ones cut. At most MOST units are kept.
+    """Every `step`-th of the `total` excerpts of a text, which are its documents, long ones cut. At most MOST excerpts are kept.
 
     lines: the number of lines of each domain.
     """
 
-    units: list[bytes] = field(default_factory=list)
+    excerpts: list[bytes] = field(default_factory=list)
     total: int = 0
     step: int = 1
     nbytes: int = 0
@@ -405,28 +405,28 @@ class Sample:
 
     def add(self, data: memoryview, ends: np.ndarray) -> None:
         starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-        if len(ends) and int((ends - starts).max()) > UNIT:
+        if len(ends) and int((ends - starts).max()) > EXCERPT:
             starts, ends = _cut_long(data, starts, ends)
         for i in range(-self.total % self.step, len(ends), self.step):
-            if (unit := bytes(data[starts[i] : ends[i]])).strip():
-                self.units.append(unit)
-                self.nbytes += len(unit)
+            if (excerpt := bytes(data[starts[i] : ends[i]])).strip():
+                self.excerpts.append(excerpt)
+                self.nbytes += len(excerpt)
         self.total += len(ends)
-        while len(self.units) > MOST or self.nbytes > MOST_BYTES:
-            self.units = self.units[::2]
-            self.nbytes = sum(map(len, self.units))
+        while len(self.excerpts) > MOST or self.nbytes > MOST_BYTES:
+            self.excerpts = self.excerpts[::2]
+            self.nbytes = sum(map(len, self.excerpts))
             self.step *= 2
 
     def tokens(self, tok: Tokenizer) -> np.ndarray:
-        """Return the number of tokens of each unit (int64)."""
-        texts = [unit.decode("utf-8", "replace") for unit in self.units]
+        """Return the number of tokens of each excerpt (int64)."""
+        texts = [excerpt.decode("utf-8", "replace") for excerpt in self.excerpts]
         return np.diff(tok.encode_batch_to_numpy(texts, disallowed_special=())[1])
 
     def density(self, tok: Tokenizer, special_tokens: Iterable[str]) -> float | None:
         """Return bytes per token, without the special tokens; None if there is no text."""
         cut = re.compile(b"|".join(re.escape(text.encode()) for text in sorted(special_tokens, key=len, reverse=True)))
-        units = [*itertools.chain(*map(cut.split, self.units))] if cut.pattern else self.units
-        sample = Sample(units, nbytes=sum(map(len, units)))
+        excerpts = [*itertools.chain(*map(cut.split, self.excerpts))] if cut.pattern else self.excerpts
+        sample = Sample(excerpts, nbytes=sum(map(len, excerpts)))
         return sample.nbytes / int(sample.tokens(tok).sum()) if sample.nbytes else None
 
 
@@ -434,8 +434,8 @@ def _cut_long(data: memoryview, starts: np.ndarray, ends: np.ndarray) -> tuple[n
     """Return the starts and ends of documents, with long ones cut at the ends of lines."""
     spans: list[tuple[int, int]] = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        while end - start > UNIT:
-            size = bytes(data[start : start + UNIT]).rfind(b"\n") + 1 or UNIT
+        while end - start > EXCERPT:
+            size = bytes(data[start : start + EXCERPT]).rfind(b"\n") + 1 or EXCERPT
             spans.append((start, start + size))
             start += size
         spans.append((start, end))

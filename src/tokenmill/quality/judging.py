@@ -205,7 +205,7 @@ def compare(
         differences = {name: bootstrap(sample.tokens(tok), base_tokens) for name, tok in others}
         tables = _tables(judged, figures, thresholds, domains.are_parallel)
         if others:
-            tables.insert(1, differences_table(base, differences, len(sample.units)))
+            tables.insert(1, differences_table(base, differences, len(sample.excerpts)))
         comparison = Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
