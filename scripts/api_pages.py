@@ -244,8 +244,8 @@ def option_table(owner: Any) -> list[str]:
         if isinstance(field, Field):
             kinds = [repr(each) for each in field.choices] or [
                 getattr(each, "__name__", str(each))
-                for kind in field.kinds
-                for each in (get_args(kind) if isinstance(kind, UnionType) else [kind])
+                for member in field.types
+                for each in (get_args(member) if isinstance(member, UnionType) else [member])
             ]
             required = not isinstance(field.default, int | float | str | tuple | list | dict | bool | type(None))
             default = "required" if required else f"`{field.default!r}`"

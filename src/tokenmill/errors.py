@@ -36,9 +36,16 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 R = TypeVar("R")
-FAILURES = (TypeError, AttributeError, LookupError, ValueError, OverflowError)  # after which types are looked at
+FAILURES = (
+    TypeError,
+    AttributeError,
+    LookupError,
+    ValueError,
+    OverflowError,
+)  # what a wrong type of argument can cause
 _SCALARS = {"bool": bool, "int": int, "int | None": int | None, "float": float, "float | None": float | None}
-UNIONS = (Union, UnionType)  # the origins of a type that is one of several
+UNIONS = (Union, UnionType)  # the two origins of a union type
+VAR_KEYWORDS = 0x08  # the flag of a function with **keywords
 
 
 class OptionName(NamedTuple):
@@ -131,7 +138,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
 
 
 def lazy_names(package: str, **modules: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a package that imports its names, listed by module, when they are used."""
+    """Return the `__getattr__` of a package that imports each name on first use. modules: the names in each module."""
 
     def get(name: str) -> Any:
         module = next((module for module, names in modules.items() if name in names.split()), None)
@@ -143,7 +150,7 @@ def lazy_names(package: str, **modules: str) -> Callable[[str], Any]:
 
 
 def plural(number: int, word: str) -> str:
-    """A number of things.
+    """Return a number with its noun.
 
     >>> plural(1, "row"), plural(2000, "row")
     ('1 row', '2,000 rows')
@@ -152,12 +159,12 @@ def plural(number: int, word: str) -> str:
 
 
 def printable(path: str | os.PathLike[str]) -> str:
-    """A path as text that can be printed and written as UTF-8: other bytes of a file name become U+FFFD."""
+    """Return a path as text that can be printed and written as UTF-8: other bytes of a file name become U+FFFD."""
     return escaped(os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
 def escaped(text: str) -> str:
-    r"""The text with control characters as escapes, so that no name changes a terminal; line ends and tabs stay.
+    r"""Escape control characters, so that no name changes a terminal. Line ends and tabs stay.
 
     >>> print(escaped("a\x1b[31m.txt"))
     a\x1b[31m.txt
@@ -173,36 +180,31 @@ def refuse_unknown(function: str, options: Iterable[str], known: Collection[str]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A question for an error message, " Did you mean ...?", or "" where no name is near. Hyphens before a name do not count."""
+    """Return " Did you mean ...?" for an error message, or "" if no known name is similar. Leading hyphens are ignored."""
     import difflib
 
-    names = {each.lstrip("-"): each for each in known}
-    close = difflib.get_close_matches(name.lstrip("-"), list(names), 1)
-    return f" Did you mean {names[close[0]]!r}?" if close else ""
+    names = {candidate.lstrip("-"): candidate for candidate in known}
+    matches = difflib.get_close_matches(name.lstrip("-"), list(names), 1)
+    return f" Did you mean {names[matches[0]]!r}?" if matches else ""
 
 
 def checks_methods(cls: type[R]) -> type[R]:
-    """Decorate a public class: `suggests_options` for its constructor, and for its public methods without **keywords, which
-    are checked where they go.
-    """
+    """Decorate a class: apply `suggests_options` to its constructor and to its public methods without **keywords."""
     for name, method in [*vars(cls).items()]:
-        kind = type(method) if isinstance(method, classmethod | staticmethod) else None
-        function = method.__func__ if kind else method
-        if (
-            (name[0] != "_" or name == "__init__")
-            and isinstance(function, FunctionType)
-            and not function.__code__.co_flags & 0x08
-        ):
+        wrapper = type(method) if isinstance(method, classmethod | staticmethod) else None
+        function = method.__func__ if wrapper else method
+        is_public = name[0] != "_" or name == "__init__"
+        if is_public and isinstance(function, FunctionType) and not function.__code__.co_flags & VAR_KEYWORDS:
             checked = suggests_options(function)
-            setattr(cls, name, kind(checked) if kind else checked)
+            setattr(cls, name, wrapper(checked) if wrapper else checked)
     return cls
 
 
 def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public function: an unknown keyword argument raises UnknownOptionError with the nearest known name.
 
-    Where the function fails because an argument is not of its type, that is a UsageError that names the argument. Numbers and
-    flags that are given by name are checked before: many values would do for a flag.
+    If the function fails because an argument has the wrong type, a WrongTypeError names that argument. Numbers and flags that
+    are passed by name are checked before the call, because a flag of any type would work.
 
     >>> @suggests_options
     ... def load(path, *, split=None): ...
@@ -212,7 +214,7 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    takes_any = code.co_flags & 0x08  # **keywords, which it checks itself
+    checks_keywords = code.co_flags & VAR_KEYWORDS  # the function checks its **keywords itself
     scalars = {name: _SCALARS[text] for name, text in function.__annotations__.items() if text in _SCALARS}
 
     @functools.wraps(function)
@@ -223,22 +225,22 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
         try:
             if options:
                 return function(*args, **options)
-            return function(*args)  # type: ignore[call-arg]  # twice as fast, and most calls are such
+            return function(*args)  # type: ignore[call-arg]  # most calls, and this is twice as fast
         except TokenmillError:
             raise
         except FAILURES:
-            if not takes_any:
+            if not checks_keywords:
                 name = function.__qualname__.split(".")[0] if function.__name__ == "__init__" else function.__name__
                 refuse_unknown(name, options, [name for name in known if name not in ("self", "cls")])
-            given = dict(zip(known[: code.co_argcount], args, strict=False)) | options
-            refuse_wrong_types(given, function.__annotations__, function.__globals__)
+            arguments = dict(zip(known[: code.co_argcount], args, strict=False)) | options
+            refuse_wrong_types(arguments, function.__annotations__, function.__globals__)
             raise
 
     return call
 
 
 class _Names(dict):
-    """The names of an annotation. Of those that only type checkers import, the public ones are looked up; others are any type."""
+    """The names in an annotation. A name that only type checkers import is a public one, or else stands for any type."""
 
     def __missing__(self, name: str) -> Any:
         if name == "np":
@@ -246,32 +248,32 @@ class _Names(dict):
         return getattr(builtins, name, None) or getattr(sys.modules[__package__], name, Any)
 
 
-def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any], names: Mapping[str, Any]) -> None:
-    """Raise WrongTypeError for the first argument that is not of its type. Called once a function has failed.
+def refuse_wrong_types(arguments: Mapping[str, Any], annotations: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+    """Raise WrongTypeError for the first argument that does not have its type.
 
-    names: what the text of the annotations refers to.
+    names: the globals of annotations that are text.
     """
-    for name, value in given.items():
-        text = annotations.get(name, "Any")
+    for name, value in arguments.items():
+        annotation = annotations.get(name, "Any")
         try:
-            hint = eval(text, {}, _Names(names)) if isinstance(text, str) else text
+            hint = eval(annotation, {}, _Names(names)) if isinstance(annotation, str) else annotation
         except Exception:  # a name that only type checkers import; the error of the function is the one to show
             continue
         if not fits(value, hint):
-            found = f" is {reprlib.repr(value)}, of the type {type(value).__name__}"
+            actual = f" is {reprlib.repr(value)}, of the type {type(value).__name__}"
             wanted = in_words(hint)
             advice = "; tokenmill.load opens files and names" if "Tokenizer" in wanted else ""
-            raise WrongTypeError(OptionName(name), f"{found}; it must be {wanted}{advice}")
+            raise WrongTypeError(OptionName(name), f"{actual}; it must be {wanted}{advice}")
 
 
-def checked_argument(function: str, unknown: Iterable[str], hint: Any, **given: Any) -> Any:
-    """The one argument of a function, by its name, for functions that are so short that `suggests_options` would slow them down.
+def checked_argument(function: str, unknown: Iterable[str], hint: Any, **argument: Any) -> Any:
+    """Check the only argument of a function that is so short that `suggests_options` would slow it down, and return its value.
 
-    Raises WrongTypeError if it is not of the type `hint`, and UnknownOptionError for the other arguments `unknown`.
+    Raises WrongTypeError if it does not have the type `hint`, and UnknownOptionError for the arguments `unknown`.
     """
-    refuse_unknown(function, unknown, list(given))
-    refuse_wrong_types(given, dict.fromkeys(given, hint), {})
-    return next(iter(given.values()))
+    refuse_unknown(function, unknown, list(argument))
+    refuse_wrong_types(argument, dict.fromkeys(argument, hint), {})
+    return next(iter(argument.values()))
 
 
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", NoneType: "None", bytes: "bytes",
@@ -280,38 +282,37 @@ _PLURALS = {str: "texts", int: "whole numbers", float: "numbers", os.PathLike: "
 
 
 def in_words(hint: Any, several: bool = False) -> str:
-    """A type in words.
+    """Describe a type in words. several: in the plural.
 
     >>> in_words(str | os.PathLike[str] | Iterable[int] | None)
     'text, a path, a list of whole numbers or None'
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin in UNIONS:
-        words = dict.fromkeys(in_words(each, several).replace("True or False", "True, False") for each in inner)
-        *first, last = words
+        *first, last = dict.fromkeys(in_words(each, several).replace("True or False", "True, False") for each in inner)
         return f"{', '.join(first)} or {last}" if first else last
     if origin is Annotated:
         return in_words(inner[0], several)
     if origin is Literal:
         return " or ".join(map(repr, inner))
-    kind = origin or hint
-    if several and inner and kind not in _PLURALS:
+    plain = origin or hint
+    name = getattr(plain, "__name__", str(plain))
+    if several and inner and plain not in _PLURALS:
         return f"lists of {in_words(inner[0], True)}"
     if several:
-        return _PLURALS.get(kind) or (in_words(hint) if kind in _WORDS else f"{getattr(kind, '__name__', kind)}s")
-    if kind in _WORDS:
-        return _WORDS[kind]
-    if inner and isinstance(kind, type) and issubclass(kind, Iterable):
+        return _PLURALS.get(plain) or _WORDS.get(plain) or f"{name}s"
+    if plain in _WORDS:
+        return _WORDS[plain]
+    if inner and isinstance(plain, type) and issubclass(plain, Iterable):
         return f"a list of {in_words(inner[0], True)}"
-    name = getattr(kind, "__name__", str(kind))
     return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Return whether a value has a type; for lists, mappings and texts also their elements. True for types that cannot be checked."""
+    """Return whether a value, with the elements of a list or mapping, has a type. True for types that cannot be checked."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in UNIONS:
-        if isinstance(value, Mapping):  # it is not meant as the iterable of its keys
+        if isinstance(value, Mapping):  # a mapping is not meant as the iterable of its keys
             inner = tuple(each for each in inner if get_origin(each) is Mapping) or inner
         return any(fits(value, each) for each in inner)
     if origin is Annotated:
@@ -327,6 +328,6 @@ def fits(value: Any, hint: Any) -> bool:
     if not isinstance(value, origin or hint) or (isinstance(value, bool) and hint is int):
         return False
     if isinstance(value, Mapping) and len(inner) == 2:
-        return all(fits(key, inner[0]) and fits(each, inner[1]) for key, each in value.items())
-    within = isinstance(value, Collection) and len(inner) == 1 and inner[0] is not Any
-    return not within or all(fits(each, inner[0]) for each in value)
+        return all(fits(key, inner[0]) and fits(element, inner[1]) for key, element in value.items())
+    has_element_type = isinstance(value, Collection) and len(inner) == 1 and inner[0] is not Any
+    return not has_element_type or all(fits(element, inner[0]) for element in value)

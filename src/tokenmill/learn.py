@@ -1,4 +1,4 @@
-"""Five ways to train BPE in plain Python, each an improvement of the previous one: docs/explanation/training.md is the course.
+"""Five ways to train BPE in plain Python, each an improvement of the previous one. docs/explanation/training.md is the course.
 
 All produce the same merges: the pair with the highest count first; of equal counts, the smaller (left id, right id). A
 pair is merged everywhere in a pretoken, from left to right. Pretokens are lists of ids with their counts.
@@ -140,18 +140,18 @@ def exact_positions(pretokens: Pretokens, merges: int) -> list[Pair]:
     following = list(range(1, len(ids) + 1))
     previous = list(range(-1, len(ids) - 1))
     counts: dict[Pair, int] = defaultdict(int)
-    places: dict[Pair, list[int]] = defaultdict(list)
+    positions: dict[Pair, list[int]] = defaultdict(list)
     for at in range(len(ids) - 1):
         if ids[at] >= 0 and ids[at + 1] >= 0:
             counts[ids[at], ids[at + 1]] += weights[at]
-            places[ids[at], ids[at + 1]].append(at)
+            positions[ids[at], ids[at + 1]].append(at)
     heap = [(-count, pair) for pair, count in counts.items()]
     heapq.heapify(heap)
     done: list[Pair] = []
     while len(done) < merges and (best := best_of_heap(heap, counts)):
         new = 256 + len(done)
-        born: set[Pair] = set()
-        for at in sorted(places.pop(best)):  # ascending: `aaa` must merge from the left
+        new_pairs: set[Pair] = set()
+        for at in sorted(positions.pop(best)):  # ascending: `aaa` must merge from the left
             right = following[at]
             if ids[at] != best[0] or right >= len(ids) or ids[right] != best[1]:
                 continue  # dead: another merge has consumed the pair
@@ -163,15 +163,15 @@ def exact_positions(pretokens: Pretokens, merges: int) -> list[Pair]:
             if before >= 0 and ids[before] >= 0:
                 counts[ids[before], best[0]] -= weight
                 counts[ids[before], new] += weight
-                places[ids[before], new].append(before)
-                born.add((ids[before], new))
+                positions[ids[before], new].append(before)
+                new_pairs.add((ids[before], new))
             if after < len(ids) and ids[after] >= 0:
                 counts[best[1], ids[after]] -= weight
                 counts[new, ids[after]] += weight
-                places[new, ids[after]].append(at)
-                born.add((new, ids[after]))
+                positions[new, ids[after]].append(at)
+                new_pairs.add((new, ids[after]))
         counts[best] = 0
-        for pair in born:
+        for pair in new_pairs:
             heapq.heappush(heap, (-counts[pair], pair))
         done.append(best)
     return done
@@ -217,7 +217,7 @@ def _merge_where(
 
 
 def tokens_of(merges: list[Pair]) -> list[bytes]:
-    """The tokens of a vocabulary by id: the 256 bytes, then what each merge joins."""
+    """The tokens of a vocabulary by id: the 256 bytes, then the token of each merge."""
     tokens = [bytes([byte]) for byte in range(256)]
     for left, right in merges:
         tokens.append(tokens[left] + tokens[right])
@@ -263,11 +263,11 @@ def main(words: list[str]) -> None:
         expected = expected or done
         if done != expected:
             raise RuntimeError(f"{name} produces other merges")
-        gain = before / seconds if before else 1
-        change = (
-            f"{max(gain, 1 / gain):6.1f}x {'faster' if gain >= 1 else 'slower'} than the step before" if before else ""
-        )
-        print(f"{seconds:9.4f} s for {len(done):,} merges  {change}".rstrip(), flush=True)
+        print(f"{seconds:9.4f} s for {len(done):,} merges", end="")
+        if before:
+            gain = before / seconds
+            print(f"  {max(gain, 1 / gain):6.1f}x {'faster' if gain >= 1 else 'slower'} than the step before", end="")
+        print(flush=True)
         before = seconds
 
 

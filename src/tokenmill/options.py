@@ -55,54 +55,41 @@ R = TypeVar("R")
 
 
 class Option:
-    """The help text, names and limits of an option.
+    """The help text, names and limits of an option. names: on the command line, by default "--" and the field's name."""
 
-    names: of the command line, by default "--" and the field's name. None: a value that is told by its position.
-    section: the heading in the help. metavar: SRC... takes every value up to the next option.
-    min, max: of a number. share: whether it is a number above 0 and at most 1.
-    only: the name of another option and the value that it must have, such as ("unit", "separator").
-    parse: makes the value of text on the command line. many: may be repeated, for types that do not tell.
-    off: the name of a flag that means False, for an option that takes text. needed: by the command line, though not in Python.
-    unless: the name of an option without which the argument is needed. known: lists values that shells offer; others are allowed.
-    """
+    section: str = "Options"  # the heading in the help
+    metavar: str | None = None  # SRC... accepts every value up to the next option
+    min: float | None = None  # limits of a number
+    max: float | None = None
+    share: bool = False  # whether the value is a number above 0 and at most 1
+    only: tuple[str, Any] | None = None  # another option and the value that it must have, such as ("unit", "separator")
+    parse: Callable[[str], Any] | None = None  # converts text of the command line
+    many: bool = False  # whether the option may be repeated, if its type does not say so
+    off: str | None = None  # a flag that means False, for an option that accepts text
+    needed: bool = False  # whether the command line requires it, though Python does not
+    unless: str | None = None  # the name of an option without which the argument is required
+    known: Callable[[], Iterable[str]] = tuple  # returns the values that shells offer; others are allowed
 
-    def __init__(
-        self,
-        help: str,
-        *names: str,
-        section: str = "Options",
-        metavar: str | None = None,
-        min: float | None = None,
-        max: float | None = None,
-        share: bool = False,
-        only: tuple[str, Any] | None = None,
-        parse: Callable[[str], Any] | None = None,
-        many: bool = False,
-        off: str | None = None,
-        needed: bool = False,
-        unless: str | None = None,
-        known: Callable[[], Iterable[str]] = tuple,
-    ) -> None:
-        self.help, self.names, self.section, self.metavar = help, names, section, metavar
-        self.min, self.max, self.share, self.only = min, max, share, only
-        self.parse, self.many, self.off, self.needed, self.unless = parse, many, off, needed, unless
-        self.known = known
+    def __init__(self, help: str, *names: str, **settings: Any) -> None:
+        refuse_unknown(type(self).__name__, settings, Option.__annotations__)
+        self.help, self.names = help, names
+        vars(self).update(settings)
 
 
 class Argument(Option):
-    """An option that the command line takes by its position."""
+    """A positional argument of the command line."""
 
 
 class Field(NamedTuple):
-    """One option.
+    """An option with its name and type.
 
-    kinds: the types of its value, or of each value if there are many. default: MISSING if it is required.
+    types: the types of its value, or of each value if there are many. default: MISSING if it is required.
     optional: whether None is a value.
     """
 
     name: str
     option: Option
-    kinds: tuple[Any, ...]
+    types: tuple[Any, ...]
     choices: tuple[Any, ...]
     many: bool
     default: Any
@@ -111,13 +98,14 @@ class Field(NamedTuple):
 
 @functools.cache
 def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
-    """The options that a class or a function defines, and the classes of options that it takes, by name."""
+    """Return the options that a class or a function defines, and the classes of options among its parameters, by name."""
     fields: dict[str, Field | type[Options]] = {}
     for name, hint in _hints_of(definition).items():
         if isinstance(hint, type) and issubclass(hint, Options):
             fields[name] = hint
             continue
-        option = next((each for each in reversed(getattr(hint, "__metadata__", ())) if isinstance(each, Option)), None)
+        metadata = reversed(getattr(hint, "__metadata__", ()))
+        option = next((item for item in metadata if isinstance(item, Option)), None)
         if option is None:
             continue
         if isinstance(definition, type):
@@ -129,23 +117,23 @@ def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
 
 
 def _field(name: str, option: Option, hint: Any, default: Any) -> Field:
-    kinds = get_args(hint) if get_origin(hint) in UNIONS else (hint,)
-    kinds = tuple(kind for kind in kinds if kind is not type(None))
+    members = get_args(hint) if get_origin(hint) in UNIONS else (hint,)
+    types = tuple(member for member in members if member is not type(None))
     many, choices = option.many, ()
-    if len(kinds) == 1 and get_origin(kinds[0]) is Literal:
-        choices, kinds = get_args(kinds[0]), (str,)
-    elif len(kinds) == 1 and get_origin(kinds[0]) in (list, Iterable, Sequence):
-        many, kinds = True, get_args(kinds[0])
-    return Field(name, option, kinds, choices, many, default, type(None) in get_args(hint))
+    if len(types) == 1 and get_origin(types[0]) is Literal:
+        choices, types = get_args(types[0]), (str,)
+    elif len(types) == 1 and get_origin(types[0]) in (list, Iterable, Sequence):
+        many, types = True, get_args(types[0])
+    return Field(name, option, types, choices, many, default, len(members) > len(types))
 
 
 class _Signature:
-    """The signature of a class of options, with the types that Python needs: without the texts of the command line."""
+    """The signature of a class of options, with plain types in place of the annotations for the command line."""
 
     def __get__(self, instance: object, owner: Any) -> inspect.Signature:
         owner.__init__.__annotations__.update(get_type_hints(owner))
         signature = inspect.signature(owner.__init__)
-        return signature.replace(parameters=[*signature.parameters.values()][1:])  # but for self
+        return signature.replace(parameters=[*signature.parameters.values()][1:])  # without self
 
 
 class Options:
@@ -189,32 +177,32 @@ class Options:
                 raise UsageError(OptionName(field.name), " is only for ", needed, ": give that too, or leave it out")
 
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
-        """For the path that these options choose: its name, and those of the options that it does not use."""
+        """Yield the name of each mode that these options choose, and the options that this mode does not use."""
         return iter(())
 
     def _refuse_unused(self, used: Collection[str] = ()) -> None:
-        """Raise UsageError for an option that was given and that the chosen path does not use. used: the names that the caller uses."""
-        for path, names in self._unused():
-            refuse_given(self, *path, names={*names}.difference(used))
+        """Raise UsageError for an option that was set and that the chosen mode does not use. used: options that the caller uses."""
+        for mode, names in self._unused():
+            refuse_given(self, *mode, names={*names}.difference(used))
 
 
-def refuse_given(options: Options | None, *path: Any, names: Collection[str] | None = None, **others: Any) -> None:
-    """Raise UsageError for an option that was given and that a path does not use.
+def refuse_given(options: Options | None, *mode: Any, names: Collection[str] | None = None, **others: Any) -> None:
+    """Raise UsageError for an option that was set and that a mode does not use.
 
-    names: of the options that it does not use; None for all. others: single options, given if they are neither None nor False.
+    mode: its name, in words. names: the options that it does not use; None for all.
+    others: single options, set if they are neither None nor False.
     """
-    given = {name: value for name, value in others.items() if value is not None and value is not False}
+    unused = {name: value for name, value in others.items() if value is not None and value is not False}
     for field, value in values_of(options) if options is not None else ():
         if (names is None or field.name in names) and value != field.default and (value or not field.many):
-            given[field.name] = value
-    for name, value in given.items():
-        raise UsageError(
-            OptionName(name, False if value is False else None), " is not used by ", *path, ": leave it out"
-        )
+            unused[field.name] = value
+    for name, value in unused.items():
+        option = OptionName(name, False if value is False else None)
+        raise UsageError(option, " is not used by ", *mode, ": leave it out")
 
 
 def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Callable[Concatenate[A, P], R]]:
-    """Decorate function(first, options): callers give the first argument, and each option as an argument of its own.
+    """Decorate function(first, options): callers pass the first argument, and each option as a keyword argument.
 
     So type checkers, help() and errors name the options of the class, which is their only definition.
 
@@ -225,10 +213,10 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
 
     def decorate(function: Callable[[A, G], R]) -> Callable[Concatenate[A, P], R]:
         name = function.__name__
-        given = inspect.signature(function)
-        first = next(iter(given.parameters.values()))
-        own = [each for each in inspect.signature(options).parameters.values() if each.name != first.name]
-        signature = given.replace(parameters=[first, *own])
+        signature = inspect.signature(function)
+        first = next(iter(signature.parameters.values()))
+        others = (each for each in inspect.signature(options).parameters.values() if each.name != first.name)
+        signature = signature.replace(parameters=[first, *others])
 
         @functools.wraps(function)
         def call(*args: Any, **keywords: Any) -> R:
@@ -253,7 +241,7 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
 
 
 def values_of(options: Options) -> Iterator[tuple[Field, Any]]:
-    """The options with their values, those of the classes inside included."""
+    """Yield the options with their values, nested ones included."""
     for name, field in fields_of(type(options)).items():  # type: ignore[arg-type]
         value = getattr(options, name)
         if isinstance(field, Field):
@@ -263,25 +251,25 @@ def values_of(options: Options) -> Iterator[tuple[Field, Any]]:
 
 
 def checked(field: Field, value: Any) -> Any:
-    """`value`, as its type has it: a whole number for one of NumPy, a Path for text."""
-    optional = value is field.default or (value is None and field.optional)
-    if optional or field.many or not CHECKED.issuperset(field.kinds):
+    """Return `value` with the type of its option: an int for a number of NumPy, a Path for text. Raises UsageError."""
+    is_default = value is field.default or (value is None and field.optional)
+    if is_default or field.many or not CHECKED.issuperset(field.types):
         return value
     name, option = OptionName(field.name), field.option
     if field.choices:
         if value not in field.choices:
             raise UsageError(name, f" is {value!r}; known are {', '.join(map(str, field.choices))}")
         return value
-    if not any(fits(value, kind) for kind in field.kinds):
-        wanted = "a share, above 0 and at most 1" if option.share else " or ".join(map(in_words, field.kinds))
+    if not any(fits(value, each) for each in field.types):
+        wanted = "a share, above 0 and at most 1" if option.share else " or ".join(map(in_words, field.types))
         raise UsageError(name, f" is {value!r}; it must be {wanted}")
-    if field.kinds == (Path,):
+    if field.types == (Path,):
         if not os.fspath(value):
             raise UsageError(name, " is empty: name a path")
         return Path(value)
     if isinstance(value, str | bool | os.PathLike):
         return value
-    if int in field.kinds:
+    if int in field.types:
         value = operator.index(value)
         if abs(value) >= 1 << 63:
             raise UsageError(name, " must be below 2**63")
@@ -297,12 +285,12 @@ def checked(field: Field, value: Any) -> Any:
 
 
 def listed_names(text: str) -> tuple[str, ...]:
-    """Names with commas between, such as "nfkc,lowercase"."""
+    """Split a list of names, such as "nfkc,lowercase"."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def whole_number(text: str | int) -> int:
-    """A whole number as people write it: 32768, 32_768, 32k (32,000), 4GB (powers of 1000) or 512MiB (powers of 1024).
+    """Parse a whole number: 32768, 32_768, 32k (32,000), 4GB (powers of 1000) or 512MiB (powers of 1024).
 
     >>> whole_number("1.5GB"), whole_number("2 MiB"), whole_number(10)
     (1500000000, 2097152, 10)
@@ -312,11 +300,10 @@ def whole_number(text: str | int) -> int:
     except (ValueError, OverflowError):
         pass
     match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper())
-    size, rest = 0, 1
     if match and (match[2] or not match[3]):
-        whole, _, decimals = match[1].partition(".")
-        unit = (1024 if match[3] else 1000) ** UNITS.index(match[2] or UNITS[0])
-        size, rest = divmod(int(whole + decimals) * unit, 10 ** len(decimals))
-    if rest:
-        raise UsageError(f"{text!r:.60} is not a whole number; write it like 32768, 32k, 1.5GB or 512MiB")
-    return size
+        from fractions import Fraction
+
+        size = Fraction(match[1]) * (1024 if match[3] else 1000) ** UNITS.index(match[2] or UNITS[0])
+        if size.denominator == 1:
+            return int(size)
+    raise UsageError(f"{text!r:.60} is not a whole number; write it like 32768, 32k, 1.5GB or 512MiB")

@@ -36,23 +36,23 @@ def test_the_sample_is_even_and_bounded(tmp_path, monkeypatch):
     text = EvaluationText(tmp_path / "a.txt", read=ReadOptions(unit="line"))
     words, sample = text.surveyed
     assert words == {"a": sum(len(line.split()) for line in lines)} and text.survey(lambda data, ends: 0)[1] == sample
-    numbers = [int(unit.split()[1]) for unit in sample.units]
+    numbers = [int(excerpt.split()[1]) for excerpt in sample.excerpts]
     assert sample.total == 5000 and 50 < len(numbers) <= 100
     assert numbers == list(range(0, 5000, sample.step))
 
 
 def test_long_documents_are_sampled_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(evaluation_text, "PART", 1000)
+    monkeypatch.setattr(evaluation_text, "EXCERPT", 1000)
     text = "".join(f"line {i}\n" for i in range(3000))
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
     (tmp_path / "b.jsonl").write_text(json.dumps({"text": "low lower"}) + "\n", encoding="utf-8")
     found = EvaluationText([tmp_path / "a.txt", tmp_path / "b.jsonl"])
     assert found.surveyed[0]["a"] == 6000 and found.surveyed[0]["b"] == 2
-    units = found.surveyed[1].units
-    assert b"".join(units[:-1]) == text.encode() and units[-1] == b"low lower"
-    assert all(len(unit) <= 1000 and unit.endswith(b"\n") for unit in units[:-1])
+    excerpts = found.surveyed[1].excerpts
+    assert b"".join(excerpts[:-1]) == text.encode() and excerpts[-1] == b"low lower"
+    assert all(len(excerpt) <= 1000 and excerpt.endswith(b"\n") for excerpt in excerpts[:-1])
     plain = Tokenizer(make_vocabulary(BYTES))
-    assert found.surveyed[1].tokens(plain).tolist() == list(map(len, units))
+    assert found.surveyed[1].tokens(plain).tolist() == list(map(len, excerpts))
 
 
 def test_bootstrap():

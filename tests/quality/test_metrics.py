@@ -71,7 +71,7 @@ def test_pretokens_at_once_and_one_by_one(order, monkeypatch):
         arena = np.frombuffer(b"".join(pretokens), np.uint8)
         counts = WordCounts(arena, offsets, np.ones(len(pretokens), np.uint64))
         monkeypatch.setattr(metrics, "SLICE", rng.randint(1, 200))
-        ids, numbers = metrics.segment(tok, counts)
+        ids, numbers = metrics.encode_pretokens(tok, counts)
         each = [tok.encode_bytes(pretoken) for pretoken in pretokens]
         assert ids.tolist() == [id for of in each for id in of] and numbers.tolist() == list(map(len, each))
 

@@ -11,7 +11,7 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 
 from event_counts import count_events
 from naive_replay import replay_events
-from tokenmill import Tokenizer, WordCounts, count_iterator, load
+from tokenmill import Tokenizer, Vocabulary, WordCounts, count_iterator, load
 from tokenmill.errors import UsageError
 from tokenmill.formats import read
 from tokenmill.quality import metrics
@@ -192,3 +192,12 @@ def test_merges_of_sentencepiece_end_where_the_encoder_does(shared, corpus_bytes
     result, used = replay(tok.vocabulary, counts), metrics.measure_usage(tok, counts).by_id
     swallowed = swallowed_tokens(tok.vocabulary, result)
     assert len(swallowed) > 1000 and all(token.alone == used[token.id] for token in swallowed)
+
+
+def test_of_equal_tokens_the_one_that_encoding_uses_is_replayed():
+    tokens = (*(bytes([byte]) for byte in range(256)), b"ab", b"a")
+    vocabulary = Vocabulary(tokens, order="merges", events=[(97, 98, 256)], split_patterns=())
+    replayed = replay(vocabulary, WordCounts.from_mapping({b"a": 5, b"ab": 2}))
+    assert Tokenizer(vocabulary).encode("a") == [97]
+    assert replayed.happened.tolist() == [2]
+    assert replayed.final[[97, 98, 256, 257]].tolist() == [5, 0, 2, 0]

@@ -8,7 +8,7 @@ import tokenmill
 from command_line import CliRunner
 from tokenmill.cli.main import app
 from tokenmill.quality import evaluation_text
-from tokenmill.quality.charts import places
+from tokenmill.quality.charts import colors
 from tokenmill.quality.tables import Token
 from tokenmill.quality.token_lists import end_of, words_in
 
@@ -48,7 +48,7 @@ def test_a_tokenizer_has_one_colour_in_all_charts(toks, tmp_path):
     (tmp_path / "text.txt").write_text(TEXT)
     found = tokenmill.compare({"super": superwords, "plain": plain}, tmp_path / "text.txt")
     colours = {
-        chart.key: dict(zip((of.name for of in chart.series), places(chart), strict=True)) for chart in found.charts
+        chart.key: dict(zip((of.name for of in chart.series), colors(chart), strict=True)) for chart in found.charts
     }
     assert colours["scripts"] == {"plain": 1} and colours["ios"]["plain"] == 1
     scripts = found.to_html().split('id="c-scripts"')[1].split("</figure>")[0]

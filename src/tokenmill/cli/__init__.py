@@ -1,4 +1,4 @@
-"""The command line: options and messages, no logic. `--help` and `--version` are answered here, without any library."""
+"""The command line: options and messages, no logic. `--help` and `--version` need no library."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def entry() -> None:
 
 
 def _run() -> Any:
-    """Run the command; its exit code."""
-    # A closed stream is None. Input that cannot be read and results that cannot be written are errors, messages are not.
+    """Run the command and return its exit code."""
+    # A closed stream is None. Reading input and writing results are errors then, writing messages is not.
     if sys.stdin is None:
         sys.stdin = open(os.open(os.devnull, os.O_WRONLY), "w")  # noqa: SIM115
     if sys.stdout is None:
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    # Files and pipes get UTF-8 on Windows too. A terminal gets what it can show.
+    # Files and pipes get UTF-8 on Windows too, a terminal its own encoding.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
@@ -76,10 +76,10 @@ def _run() -> Any:
 
 
 def _clean_up_at_signals() -> None:
-    """Let SIGTERM, and SIGHUP from a terminal that is closed, end the command as Ctrl-C does: nothing half-written is left.
+    """Make SIGTERM, and SIGHUP from a closed terminal, end the command as Ctrl-C does, so that no output is left half-written.
 
-    An exception is lost in an import that catches all (those of Cython's modules do), in a callback of a weak reference, as
-    imports and thread pools have, and in a finalizer. There the signal comes again, a moment later.
+    An exception is lost in an import that catches all (Cython's modules do), in a callback of a weak reference (imports and
+    thread pools have them), and in a finalizer. There the signal is sent again a moment later.
     """
     import _thread
     import signal
@@ -90,7 +90,7 @@ def _clean_up_at_signals() -> None:
     def again(number: int) -> None:
         time.sleep(0.005)
         if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(main, number)  # which wakes the thread up
+            signal.pthread_kill(main, number)  # wakes the thread up
         else:
             _thread.interrupt_main(signal.Signals(number))
 
@@ -113,23 +113,23 @@ def _clean_up_at_signals() -> None:
     sys.unraisablehook = unraisable
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             signal.signal(number, stop)
 
 
 def _tune() -> None:
-    """Settings for a process that runs one command. A program that imports tokenmill keeps its own."""
-    # NumPy starts one thread per core for linear algebra, which tokenmill does not use; they spin for 0.1 s at exit.
+    """Apply settings for a process that runs one command. A program that imports tokenmill keeps its own."""
+    # NumPy starts one thread per core for linear algebra, which tokenmill does not use. They spin for 0.1 s at exit.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Arrow's own allocator clears more fresh memory: 0.17 s of 1.4 s of CPU time (docs/experiments/counting.md).
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    # Imports make many objects that stay: to look for garbage among them is 8 % of the CPU time of encoding one line.
+    # Imports create many lasting objects. Searching these for garbage takes 8 % of the CPU time of encoding one line.
     gc.set_threshold(50_000)
 
 
 def _leave(code: Any) -> None:
-    """End the process at once. Every file is closed, and to take the interpreter apart takes 8 to 14 % of the CPU time of encoding
-    one line (385 ms with this, 447 without; Intel Xeon, 2026-11-23)."""
+    """End the process without finalizing the interpreter, which takes 8 to 14 % of the CPU time of encoding one line (385 ms
+    with this, 447 without; Intel Xeon, 2026-11-23). All files are closed by now."""
     if "ray" in sys.modules or not isinstance(code, int | None):  # Ray ends its own processes at exit
         sys.exit(code)
     code = code or 0

@@ -1,9 +1,9 @@
-"""The commands, made from functions whose parameters are classes of options (tokenmill/options.py) and single options.
+"""Commands, derived from functions whose parameters are classes of options (tokenmill/options.py) and single options.
 
 def count(job: Count, *, json: Annotated[bool, Option("Print the summary as JSON.", "--json")] = False): ...
 
-Words are parsed here, not by a library: the import of one takes as long as to encode a line. At the end are options that several
-commands share and that belong to no job.
+The command line is parsed here, because importing a library for that takes as long as encoding a line. The options at the end
+are shared by several commands and belong to no job.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ..jobs.work import OUTPUT
 from ..options import Argument, Field, Option, Options, checked, fields_of, whole_number
 from ._console import verbosity
 
-SPELT = {"on_skip": "skip_damaged"}  # arguments of Python whose option has another name
+SPELT = {"on_skip": "skip_damaged"}  # arguments in Python whose option has another name
 SECTIONS = ("Arguments", "Required", "Options", "Training", "Superwords", "Parity", "Input", "Execution", "Output")
-COLUMN = 24  # the widest name beside which its help begins
+COLUMN = 24  # the widest name; the help of a longer one begins on the next line
 HELP = ("-h", "--help")
 NUMBERS: dict[Any, Callable[[str], Any]] = {(int,): whole_number, (float,): float}
 METAVARS = {int: "N", float: "X", Path: "PATH"}
 
 
 def all_fields(definition: Any) -> Iterator[Field]:
-    """The options of a function or a class, and of the classes inside it."""
+    """Yield the options of a function or a class, nested ones included."""
     for field in fields_of(definition).values():
         if isinstance(field, Field):
             yield field
@@ -38,15 +38,15 @@ def all_fields(definition: Any) -> Iterator[Field]:
 
 
 def names_of(field: Field) -> tuple[str, ...]:
-    """The names on the command line; in the plural "Argument", upper case."""
+    """Return the names on the command line; for an argument its name in upper case."""
     if isinstance(field.option, Argument):
         return (field.name.upper(),)
     return field.option.names or ("--" + field.name.replace("_", "-"),)
 
 
 def switches(field: Field) -> Iterator[tuple[str, Any]]:
-    """The words that give an option, each with the value that it stands for; None if the next word is the value."""
-    flag = True if field.kinds == (bool,) else None
+    """Yield the words that set an option, each with its value; None if the next word is the value."""
+    flag = True if field.types == (bool,) else None
     for name in names_of(field):
         yield name, flag
     off = f"--no-{names_of(field)[0][2:]}" if flag and field.default is not False else field.option.off
@@ -68,7 +68,7 @@ def _help_of(field: Field) -> str:
 
 
 def spelled(error: TokenmillError, fields: Mapping[str, Field]) -> str:
-    """The message of an error, with the options of the command line in place of Python's."""
+    """Return the message of an error, with options as they are written on the command line."""
 
     def spell(argument: Any) -> str:
         field = fields.get(SPELT.get(argument.name, argument.name)) if isinstance(argument, OptionName) else None
@@ -91,7 +91,7 @@ class Verb:
         self.name = function.__name__
         self._function = function
         fields = {field.name: field for field in reversed([*all_fields(function), *all_fields(messages)])}
-        self.fields = dict(reversed(fields.items()))  # of two with a name the first
+        self.fields = dict(reversed(fields.items()))  # the first of two with the same name
         self._arguments = [field for field in self.fields.values() if isinstance(field.option, Argument)]
         options = [field for field in self.fields.values() if field not in self._arguments]
         self._switches = {name: (field, value) for field in options for name, value in switches(field)}
@@ -108,10 +108,10 @@ class Verb:
         return self._function(**_arguments_of(self._function, values))
 
     def parse(self, words: Sequence[str]) -> dict[str, Any]:
-        """The values given, by the names of their fields. UsageError for a word that has no meaning, or one that is missing."""
+        """Return the value of each option among the words. Raises UsageError for unknown and for missing ones."""
         values: dict[str, Any] = {}
         texts: dict[str, list[str]] = {}
-        arguments = several = list[str]()
+        arguments = target = list[str]()  # target: of words that are neither options nor their value
         queue = deque(words)
         while queue:
             word = queue.popleft()
@@ -119,16 +119,16 @@ class Verb:
                 arguments += queue
                 break
             if word == "-" or not word.startswith("-"):
-                several.append(word)
+                target.append(word)
                 continue
-            several = arguments
+            target = arguments
             name, sign, text = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
             if name not in self._switches:
                 python = self.fields.get(name.strip("-").replace("-", "_"))  # such as overwrite, which is --force here
                 hint = f" Did you mean {names_of(python)[-1]!r}?" if python else nearest(name, self._switches)
                 raise UsageError(f"{name} is not an option.{hint} {self._advice}")
             field, value = self._switches[name]
-            given = texts.setdefault(field.name, [])
+            option_texts = texts.setdefault(field.name, [])
             if value is not None:
                 if sign and word.startswith("--"):
                     raise UsageError(f"{name} takes no value")
@@ -136,9 +136,9 @@ class Verb:
                     queue.appendleft(f"-{text}")
                 values[field.name] = value
             elif (field.option.metavar or "").endswith("...") and not sign:
-                several = given  # every word up to the next option: the shell may expand a glob there
+                target = option_texts  # every word up to the next option: the shell may expand a glob there
             elif sign or (queue and queue[0] not in self._switches):
-                given.append(text if sign else queue.popleft())
+                option_texts.append(text if sign else queue.popleft())
             else:
                 raise UsageError(OptionName(field.name), " needs a value")
         for field in self._arguments:
@@ -147,25 +147,24 @@ class Verb:
         if arguments:
             raise UsageError(f"{arguments[0]!r} is one argument too many. {self._advice}")
         self._refuse_missing({**texts, **values})
-        for name, given in texts.items():
+        for name, option_texts in texts.items():
             field = self.fields[name]
-            if given and name in values:
-                off = field.option.off
-                raise UsageError(OptionName(name), f" and {off} exclude each other: leave one of them out")
-            if given:
-                values[name] = _value(field, given)
+            if option_texts and name in values:
+                raise UsageError(OptionName(name), f" and {field.option.off} exclude each other: leave one of them out")
+            if option_texts:
+                values[name] = _value(field, option_texts)
             elif name not in values and field not in self._arguments:
                 raise UsageError(OptionName(name), " needs a value")
         return values
 
-    def _refuse_missing(self, given: Mapping[str, Any]) -> None:
-        missing = [field for field in self.fields.values() if is_required(field) and not given.get(field.name)]
+    def _refuse_missing(self, values: Mapping[str, Any]) -> None:
+        missing = [field for field in self.fields.values() if is_required(field) and not values.get(field.name)]
         if not missing:
             return
-        unless = [field for field in self._arguments if field.option.unless and not given.get(field.option.unless)]
-        missing = [*(field for field in unless if not given.get(field.name)), *missing]
-        for field in self._arguments:  # a value in the place of an argument that was left out
-            if field.choices and given[field.name] and given[field.name][0] not in field.choices:
+        unless = [field for field in self._arguments if field.option.unless and not values.get(field.option.unless)]
+        missing = [*(field for field in unless if not values.get(field.name)), *missing]
+        for field in self._arguments:  # the value of another argument, if one before it was left out
+            if field.choices and values[field.name] and values[field.name][0] not in field.choices:
                 missing = [field, *(each for each in missing if each not in self._arguments)]
         names = [names_of(field)[-1] + (f" ({', '.join(field.choices)})" if field.choices else "") for field in missing]
         raise UsageError(f"Missing {', '.join(names)}. {self._advice}")
@@ -175,23 +174,22 @@ class Verb:
         return f"See tokenmill {self.name} --help."
 
     def help(self, columns: int | None = None) -> str:
-        """The description with examples, and the options in sections. columns: the width, by default that of the terminal."""
+        """Return the description with examples, and the options in sections. columns: the width, by default of the terminal."""
         from shutil import get_terminal_size
         from textwrap import TextWrapper, wrap
 
-        wrapper = TextWrapper(
-            min(columns or get_terminal_size().columns, 100), break_long_words=False, break_on_hyphens=False
-        )
+        width = min(columns or get_terminal_size().columns, 100)
+        wrapper = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
         sections: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
         for field in self.fields.values():
             section = "Required" if is_required(field) else field.option.section
             if field in self._arguments:
                 section, shape = "Arguments", field.name.upper() + "..." * field.many
                 shape = shape if is_required(field) else f"[{shape}]"
-            elif field.kinds == (bool,):
+            elif field.types == (bool,):
                 shape = (" / " if field.default is not False else ", ").join(name for name, _ in switches(field))
             else:
-                metavar = METAVARS.get(field.kinds[0], "TEXT") if len(field.kinds) == 1 else "TEXT"
+                metavar = METAVARS.get(field.types[0], "TEXT") if len(field.types) == 1 else "TEXT"
                 shape = f"{', '.join(names_of(field))} {field.option.metavar or metavar}"
             sections[section].append((shape, _help_of(field)))
             if field.option.off:
@@ -204,11 +202,9 @@ class Verb:
             example = paragraph.startswith("tokenmill ")
             lines += [] if example and examples else [""]
             examples = example
-            if example:  # which can be pasted as it is shown
-                *begun, last = wrap(
-                    f"  {paragraph}", wrapper.width - 2, subsequent_indent="      ", break_on_hyphens=False
-                )
-                lines += [*(f"{line} \\" for line in begun), last]
+            if example:  # so that it can be pasted as it is shown
+                *continued, last = wrap(f"  {paragraph}", width - 2, subsequent_indent="      ", break_on_hyphens=False)
+                lines += [*(f"{line} \\" for line in continued), last]
             else:
                 lines += wrapper.wrap(paragraph)
         for section, rows in sections.items():
@@ -222,40 +218,40 @@ class Verb:
                 lines += more
         return "\n".join(lines)
 
-    def complete(self, words: Sequence[str], begun: str) -> list[str]:
-        """The words that may stand where `begun` does; none where that is a file, or any text."""
+    def complete(self, words: Sequence[str], prefix: str) -> list[str]:
+        """Return the words after `words` that begin with `prefix`; none where a file or any text may follow."""
         words, before = [*words], ""
-        if begun == "=":  # bash makes three words of --unit=line
-            begun = ""
+        if prefix == "=":  # bash splits --unit=line into three words
+            prefix = ""
         elif words[-1:] == ["="]:
             words.pop()
-        elif begun.startswith("--") and "=" in begun:
-            name, _, begun = begun.partition("=")
+        elif prefix.startswith("--") and "=" in prefix:
+            name, _, prefix = prefix.partition("=")
             words, before = [*words, name], f"{name}="
-        elif begun.startswith("-"):
-            return [name for name in (*self._switches, *HELP) if name.startswith(begun)]
+        elif prefix.startswith("-"):
+            return [name for name in (*self._switches, *HELP) if name.startswith(prefix)]
         field, value = self._switches.get(words[-1] if words else "", (None, None))
         if (field is None or value is not None) and all(word.startswith("-") for word in words):
             field = next(iter(self._arguments), None)
         choices = (*field.choices, *field.option.known()) if field else ()
-        return [before + choice for choice in choices if choice.startswith(begun)]
+        return [before + choice for choice in choices if choice.startswith(prefix)]
 
 
-def _value(field: Field, given: Sequence[str]) -> Any:
-    """The value of the words given for an option: of several the last, if it takes one."""
-    convert = field.option.parse or NUMBERS.get(field.kinds, str)
+def _value(field: Field, texts: Sequence[str]) -> Any:
+    """Convert the texts of an option: all of them, or the last one if the option has one value."""
+    convert = field.option.parse or NUMBERS.get(field.types, str)
     try:
-        return [convert(each) for each in given] if field.many else checked(field, convert(given[-1]))
+        return [convert(text) for text in texts] if field.many else checked(field, convert(texts[-1]))
     except UsageError as error:
         if isinstance(error.args[0], OptionName):
             raise
         raise UsageError(OptionName(field.name), ": ", *error.args) from error
     except ValueError as error:
-        raise UsageError(OptionName(field.name), f" is {given[-1]!r}; it must be a number") from error
+        raise UsageError(OptionName(field.name), f" is {texts[-1]!r}; it must be a number") from error
 
 
 def _arguments_of(definition: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function or a class of options, with the objects of the classes inside it."""
+    """Return the arguments of a function or a class of options, with an object for each nested class."""
     arguments: dict[str, Any] = {}
     for name, field in fields_of(definition).items():
         if isinstance(field, Field):

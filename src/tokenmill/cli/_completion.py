@@ -1,4 +1,4 @@
-"""Completion by the shell: of verbs, options and values here, of files by the shell itself."""
+"""Shell completion of verbs, options and values. The shell itself completes files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ complete -c tokenmill -f -a '(_tokenmill)'""",
 
 
 def script(shell: str) -> str:
-    """The script that a shell runs once: eval "$(tokenmill --completion bash)". "" for the shell of the user."""
+    """Return the script for eval "$(tokenmill --completion bash)". shell: "" for the user's own."""
     shell = shell or os.path.basename(os.environ.get("SHELL", "bash"))
     if shell not in SCRIPTS:
         raise UsageError(f"--completion is {shell!r}; known are {', '.join(SCRIPTS)}")
@@ -37,13 +37,13 @@ def script(shell: str) -> str:
 
 
 def completions(words: Sequence[str]) -> list[str]:
-    """The words that may stand where the last one does; none where that is a file."""
+    """Return the completions of the last word; none where a file may follow."""
     from ._verbs import VERBS
 
-    *before, begun = words or [""]
+    *before, prefix = words or [""]
     if before and before[0] in VERBS:
         from .main import verb_of
 
-        return verb_of(before[0]).complete(before[1:], begun)
-    first = not before or before == ["help"]
-    return [name for name in (*VERBS, "help", "--help", "--version") if name.startswith(begun)] if first else []
+        return verb_of(before[0]).complete(before[1:], prefix)
+    is_verb = not before or before == ["help"]
+    return [name for name in (*VERBS, "help", "--help", "--version") if name.startswith(prefix)] if is_verb else []

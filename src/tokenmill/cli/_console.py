@@ -1,4 +1,4 @@
-"""Messages, progress and summaries, on stderr. stdout is for results."""
+"""Messages, progress and summaries on stderr. Results go to stdout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNITS = {"mb": "MB", "mib": "MiB"}
 
 @dataclass
 class Verbosity:
-    """The options --quiet and --verbose. live: the console of the progress bars that are being drawn."""
+    """The options --quiet and --verbose. live: the console of the progress bars on the screen."""
 
     quiet: bool = False
     verbose: bool = False
@@ -37,7 +37,7 @@ verbosity = Verbosity()
 
 
 def console() -> Console:
-    """The rich console on stderr, which gets all messages: above the progress bars while there are any."""
+    """Return the rich console on stderr, which prints messages above the progress bars, if there are any."""
     from rich.console import Console
 
     return verbosity.live or Console(stderr=True, highlight=False)
@@ -53,13 +53,12 @@ def say(message: str) -> None:
 
 
 def fail(message: str) -> None:
-    """Print an error."""
     console().print("[bold red]error:[/] ", end="")
     console().print(escaped(message), markup=False, soft_wrap=True)
 
 
 def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") -> None:
-    """Say what was left out or changed: the first of it, how much more, and `where` the rest is listed."""
+    """Print the first skips, the number of the others, and `where` these are listed."""
     shown = len(skips) if verbosity.verbose else SHOWN_SKIPS
     for skip in skips[:shown]:
         say(f"{'left out' if skip.left_out else 'note'}: {skip}")
@@ -69,7 +68,7 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
 
 @contextlib.contextmanager
 def listed() -> Iterator[list[Skip]]:
-    """A list of what a job leaves out or changes, which is said at the end, also of a job that fails."""
+    """Return a list of skips, and print them at the end, even if the job fails."""
     skips: list[Skip] = []
     try:
         yield skips
@@ -78,7 +77,7 @@ def listed() -> Iterator[list[Skip]]:
 
 
 def say_long_documents(sources: Sequence[Any], unit: str, becomes: str = "is one document") -> None:
-    """Say which text files of more than 10 MB are going to be one document each."""
+    """Print a note about text files of more than 10 MB that will be one document each."""
     from ..sources.documents import SUFFIXES
     from ..sources.find import find_sources, ignore_skip, is_url, size_of, suffix_of
 
@@ -98,7 +97,7 @@ def say_long_documents(sources: Sequence[Any], unit: str, becomes: str = "is one
 
 @contextlib.contextmanager
 def resumable(output: Path | None, working: Path | None = None) -> Iterator[None]:
-    """Say on Ctrl-C that the same command goes on, if the job has saved how far it came."""
+    """Print on Ctrl-C that the same command resumes, if the job has saved its progress."""
     from ..jobs.working_folder import WorkingFolder, path_beside
 
     try:
@@ -111,9 +110,9 @@ def resumable(output: Path | None, working: Path | None = None) -> Iterator[None
 
 @contextlib.contextmanager
 def progress_bar(below: Any = None) -> Iterator[Progress | None]:
-    """A `progress(stage, done, total)` callback that draws a bar for each stage; None if stderr is not a terminal.
+    """Return a `progress(stage, done, total)` callback that draws a bar for each stage; None if stderr is not a terminal.
 
-    below: what rich draws below the bars, again and again.
+    below: an object that rich draws below the bars.
     """
     if verbosity.quiet or not sys.stderr.isatty():
         yield None
@@ -127,7 +126,7 @@ def progress_bar(below: Any = None) -> Iterator[Progress | None]:
 
 
 def print_json(value: Any, indent: int | None = None) -> None:
-    """Print JSON on stdout, with the control characters that JSON may contain as escapes of JSON."""
+    """Print JSON on stdout, with control characters escaped."""
     import json
 
     text = json.dumps(value, ensure_ascii=False, indent=indent)
@@ -135,9 +134,9 @@ def print_json(value: Any, indent: int | None = None) -> None:
 
 
 def report(rows: dict[str, Any], as_json: bool, always: Collection[str] = ()) -> None:
-    """Print a summary: a table on stderr without rows that are empty or 0, except `always`, or JSON on stdout for a program to read.
+    """Print a summary: JSON on stdout, or a table on stderr without the rows that are empty or 0 and not in `always`.
 
-    The keys are in snake_case with their units, such as "peak_memory_mib".
+    rows: by names in snake_case with their units, such as "peak_memory_mib".
     """
     if as_json:
         print_json(rows)
@@ -159,20 +158,19 @@ def report(rows: dict[str, Any], as_json: bool, always: Collection[str] = ()) ->
 
 
 def speed(seconds: float, nbytes: int | None) -> dict[str, Any]:
-    """The rows of a summary for the time, and the speed if a number of bytes is given."""
     rate = None if nbytes is None else round(nbytes / 1e6 / max(seconds, 1e-9), 1)
     return {"seconds": round(seconds, 3), "mb_per_second": rate}
 
 
 def shares_row(shares: Sequence[dict[str, Any]], as_json: bool) -> dict[str, Any]:
-    """The row of a summary that says what each weighted source is of the text; none without weights."""
+    """Return the row of a summary with the share of each weighted source in the text; no row without weights."""
     if not shares or as_json:
         return {"shares": list(shares)} if shares else {}
     return {"shares": {f"{each['source']} x {each['weight']}": f"{100 * each['share']:.2f}%" for each in shares}}
 
 
 def say_events(tok: Tokenizer) -> None:
-    """Say what other programs need, if only tokenmill encodes as this tokenizer does."""
+    """Print a note if other programs cannot encode as this tokenizer does."""
     if tok.vocabulary.order == "events":
         say(
             "note: only tokenmill encodes by events. `tokenmill convert TOKENIZER OUT --to longest-match --lossy --sample SRC` "

@@ -27,7 +27,7 @@ COLORS = {"act": "red", "look": "yellow", "good": "green", "ungraded": "dim"}
 
 @dataclass(frozen=True, kw_only=True)
 class Forms(Options):
-    """The forms in which a report is wanted."""
+    """The options for the form of a report."""
 
     html: opt.Html = None
     json: Annotated[bool, Option("Print the tables as JSON.", section=OUTPUT)] = False
@@ -36,7 +36,7 @@ class Forms(Options):
     overwrite: Overwrite = False
 
     def check(self, sources: Iterable[Any]) -> None:
-        """Raise an error now, not after an hour of counting, for forms that cannot be made. sources: what the command reads."""
+        """Raise UsageError or OutputError before the work begins. sources: the files that the command reads."""
         if self.json and self.markdown:
             raise UsageError("--json and --markdown exclude each other: choose one")
         if self.html is not None:
@@ -45,10 +45,10 @@ class Forms(Options):
     def show(self, report: Report, first: Sequence[str] | None = None) -> None:
         """Write the page or print the report. first: the keys of the tables for a terminal, which shows five of them."""
         report.provenance = replace(report.provenance, command=printable(shlex.join(["tokenmill", *sys.argv[1:]])))
-        length, of_page = ((most if self.top is None else self.top) or None for most in (10, 200))
+        length, page_length = ((default if self.top is None else self.top) or None for default in (10, 200))
         if self.html is not None:
             with atomic_file(self.html, "w", overwrite=self.overwrite) as file:
-                file.write(report.to_html(top=of_page))
+                file.write(report.to_html(top=page_length))
             say(f"wrote {self.html}")
         if self.json:
             print_json(report.to_json(top=length), indent=1)
@@ -59,20 +59,20 @@ class Forms(Options):
 
 
 def print_report(report: Report, length: int | None = 10, first: Sequence[str] | None = None) -> None:
-    """Print the verdict and the tables, or the first five of the keys `first`, lists cut to `length` rows."""
+    """Print the verdict and the tables, lists cut to `length` rows. first: the keys of which the first five tables are printed."""
     from rich.text import Text
 
     if report.findings:
         console = _console(120)
         console.print(Text("Verdict", "bold") + Text(f"  {report.summary}" if report.summary else ""))
         for finding in report.findings:
-            # Of the parts, every second is a command: a line of its own, which is not wrapped, so that it can be pasted.
-            prose, *parts = re.split("`(tokenmill [^`]*)`", finding.details)
+            prose, *rest = re.split("`(tokenmill [^`]*)`", finding.details)
             level = finding.level.capitalize(), COLORS[finding.level]
             console.print(Text.assemble("- ", level, f": {finding.statement} ", (prose.rstrip(), "dim")))
-            for place, part in enumerate(parts):
-                is_command = place % 2 == 0
-                console.print(Text(f"    {part}") if is_command else Text(part.strip(), "dim"), soft_wrap=is_command)
+            # A command is a line of its own that is not wrapped, so that it can be pasted.
+            for command, prose in zip(rest[::2], rest[1::2], strict=True):
+                console.print(Text(f"    {command}"), soft_wrap=True)
+                console.print(Text(prose.strip(), "dim"))
     tables = report.tables
     if first is not None:
         tables = [table for key in first for table in tables if table.key == key][:5]
@@ -91,7 +91,7 @@ def print_table(table: Table) -> None:
 
 
 def _console(width: int) -> Console:
-    """The console on stdout. width: of a file or a pipe."""
+    """Return the console on stdout. width: of a file or a pipe."""
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() else width)

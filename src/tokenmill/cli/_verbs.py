@@ -34,7 +34,6 @@ OPTIONS = {
 
 
 def help_text() -> str:
-    """The help of the whole program."""
     from textwrap import wrap
 
     lines = ["Usage: tokenmill VERB [OPTIONS] ...", "", "Train, run and evaluate BPE tokenizers."]

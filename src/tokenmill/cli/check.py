@@ -1,4 +1,4 @@
-"""tokenmill check, convert, prune and extend: two tokenizers that should give the same ids, and a tokenizer made from another."""
+"""tokenmill check, convert, prune and extend: comparing the ids of two tokenizers, and deriving a tokenizer from another."""
 
 from __future__ import annotations
 
@@ -53,9 +53,8 @@ def check(
     if json:
         report({"agree": result.difference is None, **rows, "difference": difference_json(result.difference)}, True)
     elif result.difference is None:
-        say(
-            f"no difference{': ' + result.proof if result.proof else ' found, but that is not a proof: rare texts may differ'}"
-        )
+        proof = f": {result.proof}" if result.proof else " found, but that is not a proof: rare texts may differ"
+        say(f"no difference{proof}")
         report(rows, False)
         if result.refused:
             say("refused texts contain a byte without a token, which the library drops")
@@ -99,28 +98,27 @@ def convert(job: Convert, *, json: opt.Json = False) -> int:
         result = job.run(progress=progress)
     for note in result.notes:
         say(f"note: {note}")
-    certificate: dict[str, Any] = {"from": job.tokenizer, "to": str(job.output), "format": job.to}
-    certificate["notes"] = list(result.notes)
+    rows: dict[str, Any] = {"from": job.tokenizer, "to": str(job.output), "format": job.to, "notes": list(result.notes)}
     if result.again is not None:
-        certificate["readers"] = {name: agreement_rows(agreement) for name, agreement in result.readers.items()}
+        rows["readers"] = {name: agreement_rows(agreement) for name, agreement in result.readers.items()}
         for name, agreement in () if json else result.readers.items():
             if agreement.difference is not None:
                 names = job.tokenizer, f"{job.output}, read by {name}"
                 show_difference(agreement.difference, result.tok, result.again, names)
             else:
                 proof = f"; proved: {agreement.proof}" if agreement.proof else ""
-                size = f"{plural(agreement.texts, 'text')}, {plural(agreement.bytes, 'byte')}, {plural(agreement.tokens, 'token')}"
-                say(f"read by {name}: the same ids on {size}{proof}")
+                sizes = (plural(getattr(agreement, f"{unit}s"), unit) for unit in ("text", "byte", "token"))
+                say(f"read by {name}: the same ids on {', '.join(sizes)}{proof}")
     if result.tok.vocabulary.order == "events":
-        certificate |= _cost_of_export(job, result.tok, json)
-    difference = next(filter(None, (each.difference for each in result.readers.values())), None)
+        rows |= _export_loss(job, result.tok, json)
+    difference = next(filter(None, (agreement.difference for agreement in result.readers.values())), None)
     if json:
-        report(certificate | {"difference": difference_json(difference)}, True)
+        report(rows | {"difference": difference_json(difference)}, True)
     return int(difference is not None)
 
 
-def _cost_of_export(job: Convert, tok: Tokenizer, as_json: bool) -> dict[str, Any]:
-    """Measure and report what it costs to use a tokenizer without its events; the rows for the command's JSON."""
+def _export_loss(job: Convert, tok: Tokenizer, as_json: bool) -> dict[str, Any]:
+    """Measure and print the cost of using a tokenizer without its events, and return the rows for JSON."""
     from ..quality.certificate import export_loss
 
     if not job.sample:
@@ -130,9 +128,9 @@ def _cost_of_export(job: Convert, tok: Tokenizer, as_json: bool) -> dict[str, An
         )
         return {}
     with progress_bar() as progress:
-        cost = export_loss(tok, list(job.sample), read=job.read, progress=progress)
-    say(str(cost))
-    return {"without_events": asdict(cost)} if as_json and cost is not None else {}
+        loss = export_loss(tok, list(job.sample), read=job.read, progress=progress)
+    say(str(loss))
+    return {"without_events": asdict(loss)} if as_json and loss is not None else {}
 
 
 def prune(job: Prune, *, json: opt.Json = False) -> None:
@@ -161,7 +159,7 @@ def extend(job: Extend, *, json: opt.Json = False) -> None:
 
 
 def _run(job: Prune | Extend, as_json: bool) -> tuple[Changed, dict[str, Any]]:
-    """Do the job, and print its certificate; the first rows of the summary."""
+    """Run the job and print its certificate. Return the first rows of the summary too."""
     with progress_bar() as progress:
         changed = job.run(progress=progress)
     rows: dict[str, Any] = {"tokenizer": str(job.output)}

@@ -90,7 +90,7 @@ def decode(
         if source is not None and is_token_file(source):
             documents = load_tokens(source, tok=tok, any_tokenizer=any_tokenizer, dtype=dtype)
         else:
-            lines = open_files.enter_context(_opened(source))
+            lines = open_files.enter_context(_open_lines(source))
             refuse_given(None, "decoding lines of ids", dtype=dtype, any_tokenizer=any_tokenizer)
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))
         out = open_files.enter_context(atomic_file(output, overwrite=overwrite)) if output else sys.stdout.buffer
@@ -106,7 +106,7 @@ def decode(
 
 
 def _converse(tok: Tokenizer, special: bool) -> None:
-    """Read a line, show its tokens in colour and their ids, until the end of input. special: encode special tokens."""
+    """Read lines until the end of input, and print the tokens of each in colour with their ids."""
     from rich.console import Console
 
     out = Console(highlight=False)
@@ -120,10 +120,8 @@ def _converse(tok: Tokenizer, special: bool) -> None:
         view = tok.show(text, allowed_special="all" if special else (), disallowed_special=())
         for line in view.lines(width=min(out.width, 110)):
             out.print(line, soft_wrap=True)
-        size = len(text.encode(errors="replace"))
-        out.print(
-            f"{plural(len(text), 'character')}, {plural(size, 'byte')}, {plural(len(view.ids), 'token')}", style="dim"
-        )
+        sizes = {"character": len(text), "byte": len(text.encode(errors="replace")), "token": len(view.ids)}
+        out.print(", ".join(plural(size, unit) for unit, size in sizes.items()), style="dim")
 
 
 def _ids(line: str, where: str, n_vocab: int) -> list[int]:
@@ -132,15 +130,14 @@ def _ids(line: str, where: str, n_vocab: int) -> list[int]:
         if not word.isascii() or not word.isdigit():
             raise InputError(f"{where}: {word[:40]!r} is not a token id. Give whole numbers separated by white space.")
         if len(word) > 19 or int(word) >= n_vocab:
-            raise InputError(
-                f"{where}: token {word:.40} does not exist; the ids of this tokenizer are 0 to {n_vocab - 1}."
-            )
+            ids_of_tok = f"the ids of this tokenizer are 0 to {n_vocab - 1}"
+            raise InputError(f"{where}: token {word:.40} does not exist; {ids_of_tok}.")
         ids.append(int(word))
     return ids
 
 
-def _opened(path: Path | None) -> io.TextIOWrapper:
-    """The lines of a file, or of standard input. Bytes that are not UTF-8 are not ids."""
+def _open_lines(path: Path | None) -> io.TextIOWrapper:
+    """Open a file or standard input as lines of text. Bytes that are not UTF-8 become U+FFFD."""
     try:
         return io.TextIOWrapper(open(path, "rb") if path else standard_input().buffer, "utf-8-sig", "replace")
     except OSError as error:

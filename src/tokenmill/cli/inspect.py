@@ -1,4 +1,4 @@
-"""tokenmill inspect and compare: judge one tokenizer, or several on the same text."""
+"""tokenmill inspect and compare: evaluate one tokenizer, or several on the same text."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def inspect(
 
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
-    named, path = given_name(tokenizer)
+    name, path = given_name(tokenizer)
     forms.check([*files_read(path), *(given_name(source)[1] for source in sources)])
     if forms.json or forms.markdown or forms.html is not None:
         refuse_given(None, "JSON, Markdown and HTML, which have all tables", everything=everything)
-    tok, name, text = opening.load(path), named or tokenizer_name(path), list(sources) or None
+    tok, name, text = opening.load(path), name or tokenizer_name(path), list(sources) or None
     with progress_bar() as progress:
         report = judging.inspect(tok, text=text, name=name, options=options, num_threads=num_threads, progress=progress)
     forms.show(report, None if everything else FIRST)
@@ -58,15 +58,15 @@ def compare(
 
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
-    given = [given_name(argument) for argument in tokenizers]
-    read_too = itertools.chain(*(files_read(path) for _, path in given))
-    forms.check([*read_too, *(given_name(source)[1] for source in on)])
-    names = [name or tokenizer_name(path) for name, path in given]
+    arguments = [given_name(argument) for argument in tokenizers]
+    tokenizer_files = itertools.chain(*(files_read(path) for _, path in arguments))
+    forms.check([*tokenizer_files, *(given_name(source)[1] for source in on)])
+    names = [name or tokenizer_name(path) for name, path in arguments]
     if len(set(names)) < len(names):
-        names = [name or printable(path) for name, path in given]
+        names = [name or printable(path) for name, path in arguments]
     if len(set(names)) < len(names):
         raise UsageError("two tokenizers have the same name: name one of them, as NAME=TOKENIZER")
-    named = dict(zip(names, opening.load_each([path for _, path in given]), strict=True))
+    named = dict(zip(names, opening.load_each([path for _, path in arguments]), strict=True))
     with progress_bar() as progress:
         report = judging.compare(named, list(on), read=read, num_threads=num_threads, progress=progress)
     forms.show(report)

@@ -1,4 +1,4 @@
-"""tokenmill join and verify: token files to one, and whether a token file is what it says."""
+"""tokenmill join and verify: join token files, and verify one."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ MODULES |= dict.fromkeys(("convert", "extend", "prune"), "check")
 
 
 def verb_of(name: str) -> Verb:
-    """The verb of this name."""
     if name not in VERBS:
         raise UsageError(f"{name!r} is not a verb.{nearest(name, [*VERBS, 'help'])} tokenmill --help lists all.")
     module = import_module(f".{MODULES.get(name, name)}", __package__)
@@ -30,10 +29,7 @@ def verb_of(name: str) -> Verb:
 
 
 def app(words: Sequence[str]) -> int:
-    """Run the command of these words; its exit code.
-
-    A user's mistake becomes one message, never a traceback without --verbose.
-    """
+    """Run the command and return its exit code. A user's mistake becomes one message, a traceback only with --verbose."""
     verbosity.quiet = verbosity.verbose = False
     outputs.written.clear()
     if words[0] in ("help", "-h", "--help"):
@@ -42,7 +38,7 @@ def app(words: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnicodeWarning)  # text that was changed while it was read
-            seen: set[str] = set()  # a source that is read twice is noted once
+            seen: set[str] = set()  # so that a source that is read twice has one note
             warnings.showwarning = lambda message, *_: _note(str(message), seen)
             verb = verb_of(words[0])
             return verb(words[1:]) or 0
@@ -69,7 +65,7 @@ def app(words: Sequence[str]) -> int:
 
 
 def _note(message: str, seen: set[str]) -> None:
-    """Print the first notes, or with --verbose all."""
+    """Print a new note, if it is one of the first or with --verbose."""
     if message in seen:
         return
     seen.add(message)

@@ -47,8 +47,8 @@ def play(
         refuse_given(opening, "a page without a tokenizer of yours", counts=counts)
     from ..quality.names import free_name, given_name, tokenizer_name
 
-    given = [given_name(argument) for argument in tokenizers]
-    files = [path for _, path in given]
+    arguments = [given_name(argument) for argument in tokenizers]
+    files = [path for _, path in arguments]
     if export is not None:
         from ..formats.finding import files_read
         from ..jobs.outputs import refuse_source
@@ -57,8 +57,8 @@ def play(
     from ..playground.server import serve, starter
 
     shown: dict[str, Shown] = {}
-    for (named, path), tok in zip(given, opening.load_each(files), strict=True):
-        name = free_name(named or tokenizer_name(path), shown)
+    for (name, path), tok in zip(arguments, opening.load_each(files), strict=True):
+        name = free_name(name or tokenizer_name(path), shown)
         usage = None if counts is None else _usage(tok, counts)
         shown[name] = name, tok.vocabulary, usage, printable(Path(path).name)
     listed = list(shown.values()) or [starter()]
@@ -66,21 +66,20 @@ def play(
         from ..playground.export import export as write
 
         sizes = write(listed, export, overwrite=overwrite)
-        written = {name: f"{size:,}" for name, size in sizes.items()}
-        report({"site": str(export), "bytes": sum(sizes.values()), "files": written}, False)
+        files_row = {name: f"{size:,}" for name, size in sizes.items()}
+        report({"site": str(export), "bytes": sum(sizes.values()), "files": files_row}, False)
         if export.suffix == ".html":
             say("Open it in the browser.")
             return
         say(f"To see it here: python3 -m http.server 8000 --bind 127.0.0.1 --directory {shlex.quote(str(export))}")
         say("Then open http://127.0.0.1:8000/ in the browser.")
         return
-
     serve(listed, port, allow_paths=paths, ready=lambda address: announce(address, browser))
 
 
-def announce(address: str, browser: bool = True, what: str = "The playground is") -> None:
+def announce(address: str, browser: bool = True, subject: str = "The playground is") -> None:
     """Print the address, and open the page if there is a screen (a text browser would take over the terminal)."""
-    say(f"{what} at {address} (Ctrl-C ends it).")
+    say(f"{subject} at {address} (Ctrl-C ends it).")
     screen = not sys.platform.startswith("linux") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
     if browser and screen:
         import threading
@@ -90,7 +89,7 @@ def announce(address: str, browser: bool = True, what: str = "The playground is"
 
 
 def _usage(tok: Tokenizer, counts: Path) -> TokenCounts:
-    """Each token's count and highest IoS over word counts."""
+    """Return each token's count and highest IoS over word counts."""
     import numpy as np
 
     from ..counting import WordCounts

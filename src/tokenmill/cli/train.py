@@ -42,17 +42,11 @@ def train(
     watch: Watch = False,
     json: opt.Json = False,
 ) -> None:
-    from ._tables import Forms
-
-    outputs = [path for path in (html, log) if path is not None]
-    job.check(also_read=held_out, also_written=outputs)
+    job.check(also_read=held_out, also_written=[path for path in (html, log) if path is not None])
     compares = bool(held_out) or (len(job.sizes) > 1 and not _is_unmeasured(job))
     if html is not None and not compares:
-        size, other = OptionName("vocab_size"), OptionName("held_out")
-        raise UsageError(
-            OptionName("html"), " shows the sizes of ", size, ": give several, e.g. 16k,32k,64k, or ", other
-        )
-    forms = Forms(html=html, overwrite=job.overwrite)
+        option, size, other = map(OptionName, ("html", "vocab_size", "held_out"))
+        raise UsageError(option, " shows the sizes of ", size, ": give several, e.g. 16k,32k,64k, or ", other)
     if STDIN in held_out and STDIN in job.sources:
         raise UsageError("standard input can be read only once: for training, or for ", OptionName("held_out"))
     if held_out:
@@ -66,7 +60,7 @@ def train(
         from ..playground.server import LiveTraining
         from .play import announce
 
-        live = LiveTraining(events, lambda address: announce(address, what="The training is"))
+        live = LiveTraining(events, lambda address: announce(address, subject="The training is"))
     log_file = contextlib.nullcontext() if log is None else atomic_file(log, "w", overwrite=job.overwrite)
     with progress_bar(events if verbosity.verbose else None) as events.bar, log_file as events.file:
         if events.file is not None:
@@ -99,7 +93,7 @@ def train(
     tables: dict[str, Any] = {}
     if compares:
         try:
-            tables = _show_sizes(job, result, held_out, forms, json)
+            tables = _show_sizes(job, result, held_out, html, json)
         except TokenmillError as error:
             error.args = f"{job.output} is saved, but its sizes could not be compared: ", *error.args
             raise
@@ -120,10 +114,10 @@ def train(
 
 
 class Events:
-    """A progress callback that gets the merges and removals of training: for a file, for a page, and for --verbose on stderr.
+    """A progress callback that receives the merges and removals of training, for --log, --watch and --verbose.
 
-    rich draws it as the latest of them below the bars, with their counts, on a logarithmic scale. Without bars it prints each.
-    counts: of the pairs that were merged.
+    rich draws the latest of them below the bars, with their counts on a logarithmic scale. Without bars each is printed.
+    counts: those of the merged pairs.
     """
 
     ROWS, WIDTH = 12, 24
@@ -176,7 +170,7 @@ class Events:
 
 
 def _spelt(event: TrainingEvent) -> list[str]:
-    """The left part, the right part and the token, as in merges.txt: a space is Ġ."""
+    """Return the left token, the right one and the merged or removed one, as in merges.txt: a space is Ġ."""
     from ..formats.byte_alphabet import to_text
 
     return [to_text(token or b"") for token in (event.left, event.right, event.token)]
@@ -188,7 +182,7 @@ def _in_words(event: TrainingEvent) -> str:
 
 
 def _spans_words(job: Train) -> bool:
-    """Return whether tokens may span words, so that text is measured, and not its word counts."""
+    """Return whether tokens may span words, so that the text has to be measured, not its word counts."""
     return job.superwords is not None or job.target == "sentencepiece"
 
 
@@ -200,7 +194,7 @@ def _is_unmeasured(job: Train) -> bool:
 
 
 def _bytes_per_token(job: Train, result: Trained) -> dict[str, float | None]:
-    """The row of the summary: of the text as weighted, or of a sample of much text where tokens span words, so that it is encoded.
+    """Return the row of bytes per token: of the weighted text or, where tokens span words, of the text or a sample of it.
 
     None where rare pretokens were not loaded.
     """
@@ -225,11 +219,13 @@ def _bytes_per_token(job: Train, result: Trained) -> dict[str, float | None]:
     return {name: round(result.weighted / n_tokens, 4) if n_tokens else None}
 
 
-def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any, as_json: bool) -> dict[str, Any]:
-    """Measure the sizes, and print or write the table; its rows for JSON."""
+def _show_sizes(
+    job: Train, result: Trained, held_out: Sequence[str], html: Path | None, as_json: bool
+) -> dict[str, Any]:
+    """Measure the sizes, print or write the table, and return its rows for JSON."""
     from ..quality.evaluation_text import EvaluationText
     from ..quality.judging import measure_sizes
-    from ._tables import print_report
+    from ._tables import Forms, print_report
 
     own = not held_out and not _spans_words(job)
     weighted = ", as weighted" if own and result.mixture else ""
@@ -238,17 +234,17 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
     with progress_bar() as progress:
         domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens, job.binary, own)
         sizes = measure_sizes(result.toks, domains, note, progress)
-    if forms.html is not None:
-        forms.show(sizes)
+    if html is not None:
+        Forms(html=html, overwrite=job.overwrite).show(sizes)
     if not as_json:
         print_report(sizes)
     return {"sizes": sizes.tables[0].to_json()["rows"]}
 
 
 def _show_languages(languages: Sequence[LanguageReport], ratios: Any, as_json: bool) -> dict[str, Any]:
-    """Print a table of the result for each language, with the Gini coefficient; the same for JSON.
+    """Print a table of the result for each language with the Gini coefficient, and return both for JSON.
 
-    ratios: by language, if these decided which language chooses, and not development texts.
+    ratios: by language; empty if development texts decided which language chooses a merge.
     """
     from ..quality.metrics import gini
     from ..quality.tables import Column, Table

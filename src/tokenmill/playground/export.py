@@ -19,10 +19,10 @@ _MARK = '"made_by":"tokenmill play"'
 
 
 def export(tokenizers: Sequence[Shown], folder: str | os.PathLike[str], *, overwrite: bool = False) -> dict[str, int]:
-    """Write the playground with `tokenizers` as a static site that encodes in the browser. Returns the sizes of its files.
+    """Write the playground with `tokenizers` as a static site that encodes in the browser. Return the size of each file.
 
-    folder: for any web server, since browsers do not run such pages from files. Only an earlier export is replaced,
-        with `overwrite`. A name that ends in .html is one file, which browsers open without a server.
+    folder: the folder of a site for any web server, since browsers do not run such pages from files. With `overwrite` it
+        replaces an earlier export, nothing else. A name that ends in .html is one file, which browsers open without a server.
     """
     if not tokenizers:
         raise UsageError("a static site needs at least one tokenizer, because it cannot open files without a server")
@@ -47,14 +47,14 @@ def export(tokenizers: Sequence[Shown], folder: str | os.PathLike[str], *, overw
 
 
 def _one_file(packs: Sequence[tuple[str, bytes]], splits: tuple[list[str], bytes]) -> bytes:
-    """The page as one HTML file, with its style sheet, its scripts and packed tokenizers; its policy names them by hash."""
+    """Return the page as one HTML file that contains the styles, scripts and packed tokenizers. Its policy lists their hashes."""
     files = {name: content.decode() for name, content in page_files().items()}
     listing = [{"name": name, "pack": base64.b64encode(packed).decode()} for name, packed in packs]
     tables = {"names": splits[0], "source": base64.b64encode(splits[1]).decode()}
     data = {"catalog": {"version": 1, "tokenizers": listing, "splits": tables}, "worker": files["worker.js"]}
     embedded = json.dumps(data).replace("<", "\\u003c")
-    style, script = files["style.css"], files["app.js"]
-    page = files["index.html"]
+    page, style, script = files["index.html"], files["style.css"], files["app.js"]
+    scripts = f'<script type="application/json" id="embedded">{embedded}</script>\n<script>{script}</script>\n'
     for old, new in (
         ("script-src 'self'", f"script-src {allowed(script)}"),
         ("style-src 'self'", f"style-src {allowed(style)}"),
@@ -62,17 +62,14 @@ def _one_file(packs: Sequence[tuple[str, bytes]], splits: tuple[list[str], bytes
         ('<link rel="icon" href="icon.svg">\n', ""),
         ('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>"),
         ('<script src="file.js"></script>\n<script defer src="app.js"></script>\n', ""),
-        (
-            "</body>",
-            f'<script type="application/json" id="embedded">{embedded}</script>\n<script>{script}</script>\n</body>',
-        ),
+        ("</body>", f"{scripts}</body>"),
     ):
         page = page.replace(old, new, 1)
     return page.encode()
 
 
 def _is_own(target: Path, path: Path) -> bool:
-    """Return whether `path`, in the folder `target`, is a part of an export."""
-    mark = target / "catalog.json"
-    ours = {"catalog.json", "packs", *(name.split("/")[0] for name in page_files())}
-    return path.name in ours and mark.is_file() and _MARK in mark.read_text("utf-8", errors="replace")
+    """Return whether `path` is a file or folder of the export in the folder `target`."""
+    catalog = target / "catalog.json"
+    is_known = path.name in {catalog.name, "packs", *page_files()}
+    return is_known and catalog.is_file() and _MARK in catalog.read_text("utf-8", errors="replace")

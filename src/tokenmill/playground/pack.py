@@ -1,4 +1,4 @@
-"""A vocabulary packed for the browser: everything the page's encoder needs, in one compressed file.
+"""Packs a vocabulary for the browser: everything that the page's encoder needs, in one compressed file.
 
     gzip of
         b"TMP1", the length of the header (4 bytes, little-endian)
@@ -6,12 +6,12 @@
         the sections: columns of bytes
 
 If two other tokens make a token, its bytes are not stored; the token is the row (left id, right id, own id). These rows
-are the merges, in rank order those that give the same ids, then the superwords of whole pretokens. A column of numbers
-below 2^24 is stored as three planes (all low bytes, all middle bytes, all high bytes), which compresses to about 3.4 bytes
-per token.
+are the merges (for a vocabulary of ranks, those that give the same ids), then the superwords of whole pretokens. A column of
+numbers below 2^24 is stored as three planes (all low bytes, all middle bytes, all high bytes), which compresses to about 3.4
+bytes per token.
 
-The split pattern is included as the automaton that the library compiles, so the browser splits exactly as the library
-does, whatever Unicode version it has.
+The split pattern is stored as a compiled automaton, so the browser splits exactly as the library does, whatever its version
+of Unicode.
 """
 
 from __future__ import annotations
@@ -35,16 +35,15 @@ from ..split.spelling import to_oniguruma
 from ..vocabulary import NORMALIZERS, Vocabulary
 
 NOTHING = 0xFFFFFF
-# What the page's encoder needs of a vocabulary as it is.
+# The attributes of a vocabulary that the page's encoder needs unchanged.
 FIELDS = ("order", "whole_pretokens", "alphabet", "unknown", "byte_tokens", "n_vocab", "split_patterns")
 MOST_IDS = 1 << 21  # the page's encoder packs two ids and a rank into one number
 
 
 class TokenCounts(NamedTuple):
-    """The uses of each id in a text, and its IoS there, for the vocabulary tab.
+    """The uses and the IoS of each token in a text, for the vocabulary tab.
 
-    counts: one number per id. ios: one number per id, NaN for a token that is not part of a merge.
-    source: a description of the counted text.
+    counts: (n_ids,). ios: (n_ids,), NaN for a token that is not part of a merge. source: a description of the counted text.
     """
 
     counts: np.ndarray
@@ -52,12 +51,12 @@ class TokenCounts(NamedTuple):
     source: str
 
 
-# What a page shows: the arguments of `pack`.
+# The arguments of `pack`.
 Shown = tuple[str, Vocabulary] | tuple[str, Vocabulary, TokenCounts | None, str]
 
 
 def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, source: str = "") -> bytes:
-    """The packed file of `vocabulary`; the same bytes for the same vocabulary.
+    """Return the packed file of `vocabulary`; the same bytes for the same vocabulary.
 
     source: the name of the file or folder that it was read from.
     Raises ConversionError if the page's encoder cannot run it: a split pattern that is not regular, more than two million
@@ -115,9 +114,9 @@ def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, s
 
 
 def split_tables(vocabularies: Sequence[Vocabulary]) -> tuple[list[str], bytes]:
-    """The names and packed automata of the published split patterns, in each spelling, and of those of `vocabularies`.
+    """Return the names and the packed automata of the published split patterns, in each spelling, and of those of `vocabularies`.
 
-    With them, a page without a server can open tokenizer files.
+    They let a page without a server open tokenizer files.
     """
     names = {name: [pattern] for name, pattern in PATTERNS.items()} | {name: [*chain] for name, chain in CHAINS.items()}
     patterns = [*itertools.chain(*names.values()), METASPACE_SPLIT, r"\p{N}+"]
@@ -134,7 +133,7 @@ def split_tables(vocabularies: Sequence[Vocabulary]) -> tuple[list[str], bytes]:
 
 
 def _file(header: Mapping[str, Any], sections: Mapping[str, bytes]) -> bytes:
-    """A header and named columns of bytes as a compressed file."""
+    """Return the compressed file of a header and named columns of bytes."""
     offsets = itertools.accumulate((len(data) for data in sections.values()), initial=0)
     listed = [(name, offset, len(data)) for (name, data), offset in zip(sections.items(), offsets, strict=False)]
     head = json.dumps({**header, "sections": listed}, ensure_ascii=False, separators=(",", ":")).encode()
@@ -142,7 +141,7 @@ def _file(header: Mapping[str, Any], sections: Mapping[str, bytes]) -> bytes:
 
 
 def _refused(vocabulary: Vocabulary) -> str:
-    """The first rule of `vocabulary` that the page's encoder does not have, or nothing."""
+    """Return the first rule of `vocabulary` that the page's encoder does not have, or ""."""
     if vocabulary.library is not None:
         return f"the rules of this kind of vocabulary ({vocabulary.library.kind})"
     if vocabulary.dropped:
@@ -152,8 +151,8 @@ def _refused(vocabulary: Vocabulary) -> str:
     for step in vocabulary.normalization.other_steps:
         if step not in NORMALIZERS:
             return f"the normalizer {step if isinstance(step, str) else step[0]}"  # not its table, of megabytes
-    apart = {*vocabulary.byte_tokens}
-    ordinary = {token for id, token in enumerate(vocabulary.tokens) if id not in apart}
+    byte_ids = {*vocabulary.byte_tokens}
+    ordinary = {token for id, token in enumerate(vocabulary.tokens) if id not in byte_ids}
     missing = [byte for byte, id in enumerate(vocabulary.byte_tokens) if id is None]
     if any(byte > 127 or bytes([byte]) not in ordinary for byte in missing):
         return "byte fallback for some of the bytes"
@@ -163,21 +162,21 @@ def _refused(vocabulary: Vocabulary) -> str:
 
 
 def _literals(tokens: tuple[bytes | None, ...], rows: np.ndarray) -> list[int]:
-    """The ids whose bytes must be stored, because the first row that makes them joins what a later row makes, or no row does."""
+    """Return the ids whose bytes must be stored: no row makes the token, or the first one joins a token of a later row."""
     merges = rows[rows[:, 1] >= 0]
-    made, first = np.unique(merges[:, 2], return_index=True)
-    start = np.zeros(len(tokens), np.int64)
-    start[made] = first + 1
-    late = (start[merges[first, :2]] > first[:, None]).any(axis=1)
-    joined = {*made[~late].tolist()}
+    merged, first_row = np.unique(merges[:, 2], return_index=True)
+    rows_needed = np.zeros(len(tokens), np.int64)
+    rows_needed[merged] = first_row + 1
+    late = (rows_needed[merges[first_row, :2]] > first_row[:, None]).any(axis=1)
+    joined = {*merged[~late].tolist()}
     return [id for id, token in enumerate(tokens) if token is not None and id not in joined]
 
 
 def _add_automaton(pattern: str, widths: list[int], sections: dict[str, bytes]) -> None:
-    """Add the row width of the split pattern's automaton, and its tables; see split.compiler.Tables."""
+    """Add the row width and the tables of the split pattern's automaton; see split.compiler.Tables."""
     tables, number = compile_pattern(pattern), len(widths)
-    sections |= {f"{part}_{number}": getattr(tables, part) for part in ("matches", "accepts")}
-    sections |= {f"{part}_{number}": getattr(tables.alphabet, part) for part in ("ascii", "index", "pages")}
+    sections |= {f"{name}_{number}": getattr(tables, name) for name in ("matches", "accepts")}
+    sections |= {f"{name}_{number}": getattr(tables.alphabet, name) for name in ("ascii", "index", "pages")}
     widths.append(tables.alphabet.size + 1)
 
 
@@ -186,7 +185,7 @@ def _planes(column: np.ndarray) -> bytes:
 
 
 def _differences(column: np.ndarray) -> np.ndarray:
-    """Differences of adjacent numbers, the sign in the lowest bit: 0, -1, 1, -2 ... become 0, 1, 2, 3 ..."""
+    """Return the differences of adjacent numbers, with the sign in the lowest bit: 0, -1, 1, -2 ... become 0, 1, 2, 3 ..."""
     steps = np.diff(column, prepend=0)
     return np.where(steps < 0, -2 * steps - 1, 2 * steps)
 

@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
@@ -38,7 +39,7 @@ _MOST_HEAD = 64 << 10
 _BINARY = "application/octet-stream"
 _JSON = "application/json"
 _POSTED = ("/open", "/open-path")
-_KINDS = {
+_CONTENT_TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".json": _JSON, ".tmpack": _BINARY,
 }  # fmt: skip
@@ -61,17 +62,17 @@ _HEADERS = {
 
 
 def page_files() -> dict[str, bytes]:
-    """The built files of the page by name."""
-    return {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.suffix in _KINDS}
+    """Return the built files of the page by name."""
+    return {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.suffix in _CONTENT_TYPES}
 
 
 def starter() -> tuple[str, Vocabulary]:
-    """The name and the vocabulary of the page without a tokenizer: 4,096 tokens of English, code and some other languages."""
+    """Return the name and the vocabulary of the default tokenizer: 4,096 tokens of English, code and some other languages."""
     return STARTER.stem, read(STARTER, "cl100k")
 
 
 def site_files(packs: Sequence[tuple[str, bytes]], **catalog: Any) -> dict[str, bytes]:
-    """The files of a site with packed tokenizers, by name: those of the page, and the catalog, which the page reads first."""
+    """Return the files of a site by name: the page, the packed tokenizers, and the catalog, which the page reads first."""
     listed = [{"name": name, "pack": f"packs/{i}.tmpack"} for i, (name, _) in enumerate(packs)]
     files = page_files() | {each["pack"]: packed for each, (_, packed) in zip(listed, packs, strict=True)}
     catalog = {**catalog, "version": 1, "tokenizers": listed}
@@ -79,9 +80,10 @@ def site_files(packs: Sequence[tuple[str, bytes]], **catalog: Any) -> dict[str, 
 
 
 class Server(ThreadingHTTPServer):
-    """The server of the page with `tokenizers`: their names and packed vocabularies.
+    """The server of the page.
 
-    port: on 127.0.0.1; without one DEFAULT_PORT, or any port if that is taken.
+    tokenizers: their names and packed vocabularies.
+    port: on 127.0.0.1; None for DEFAULT_PORT, or any port if that is in use.
     allow_paths: whether the page may open any file of this machine as a tokenizer.
     live: a training that the page watches.
     """
@@ -100,15 +102,15 @@ class Server(ThreadingHTTPServer):
             super().__init__(("127.0.0.1", DEFAULT_PORT if port is None else port), _Handler)
         except OSError as error:
             if port:
-                message = f"port {port} cannot be used: {error.strerror}. Choose another port, or leave it out."
-                raise UsageError(message) from error
+                advice = "Choose another port, or leave it out."
+                raise UsageError(f"port {port} cannot be used: {error.strerror}. {advice}") from error
             super().__init__(("127.0.0.1", 0), _Handler)
         self.allow_paths, self.live = allow_paths, live
         self.hosts = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
         limits = {"bytes": MOST_BYTES, "files": MOST_FILES, "paths": allow_paths, "splits": list(PATTERNS)}
         files = site_files(tokenizers, opens=limits, live=live is not None)
-        self.files = {f"/{name}": (_KINDS[Path(name).suffix], content) for name, content in files.items()}
+        self.files = {f"/{name}": (_CONTENT_TYPES[Path(name).suffix], content) for name, content in files.items()}
         self.files["/"] = self.files["/index.html"]
         self.one_at_a_time = threading.Lock()  # ten dropped files must not take ten times the memory
 
@@ -144,37 +146,38 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/training" and self.server.live is not None:
             first = query.get("from", "0")
             state = self.server.live.state(int(first[:9]) if first.isdecimal() else 0)
-            self.reply(_JSON, json.dumps(state).encode())
+            self.reply(_JSON, json.dumps(state, default=bytes.hex).encode())
         else:
             self.refuse("no such file", 404)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = answer
 
     def open(self, path: str, query: Mapping[str, str]) -> None:
-        """Answer with the packed tokenizer of an upload or of a path, or with the reason why there is none."""
+        """Answer with the packed tokenizer of an upload or of a path, or with an error."""
         split = query.get("split")
+        load: Callable[[], tuple[str, bytes]]
         try:
             if path == "/open-path":
                 if not self.server.allow_paths:
                     return self.refuse("to open paths, start the playground with `tokenmill play --paths`", 403)
                 file = _requested_path(self.body(_MOST_HEAD))
-                load = lambda: _pack_path(file, split, tokenizer_name(file), printable(file.name))  # noqa: E731
+                load = partial(_pack_path, file, split, tokenizer_name(file), printable(file.name))
             else:
                 files = _unframe(self.body(MOST_BYTES + _MOST_HEAD))
-                load = lambda: _pack_files(files, query.get("folder", ""), split)  # noqa: E731
+                load = partial(_pack_files, files, query.get("folder", ""), split)
         except TokenmillError as error:
             return self.refuse(str(error), 400)
         try:
             with self.server.one_at_a_time:
                 name, packed = load()
-        except UsageError as error:  # without a split pattern a question, not a failure
+        except UsageError as error:  # a missing split pattern is a question to the user, not a failure
             return self.refuse(str(error), 422) if split else self.refuse(str(error), 200, splits=list(PATTERNS))
         except (TokenmillError, OSError) as error:
             return self.refuse(str(error), 422)
         self.reply(_BINARY, packed, name=name)
 
     def body(self, most: int) -> bytes:
-        """The body of the request. UsageError if it is longer than `most` bytes, or does not say how long it is."""
+        """Return the body of the request. Raises UsageError if it has more than `most` bytes or no Content-Length."""
         length = self.headers.get("Content-Length", "")
         if not re.fullmatch("[0-9]{1,19}", length) or int(length) > most:
             raise UsageError(f"too large: at most {most >> 20} MiB can be opened here")
@@ -185,17 +188,17 @@ class _Handler(BaseHTTPRequestHandler):
     def refuse(self, error: str, status: int, **more: Any) -> None:
         self.reply(_JSON, json.dumps({"error": error, **more}).encode(), status)
 
-    def reply(self, kind: str, content: bytes, status: int = 200, name: str | None = None) -> None:
+    def reply(self, content_type: str, content: bytes, status: int = 200, name: str | None = None) -> None:
         self.close_connection = self.close_connection or self.has_body
         self.send_response(status)
         if name is not None:
             self.send_header("X-Name", quote(name))
-        for header, value in {"Content-Type": kind, "Content-Length": str(len(content))}.items():
-            self.send_header(header, value)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)
-        if self.has_body:  # the answer is lost if the connection is closed while a body comes
+        if self.has_body:  # the answer is lost if the connection is closed while the body arrives
             self.connection.settimeout(0.5)
             with contextlib.suppress(OSError):
                 any(not self.rfile.read1(1 << 16) for _ in range(2 * MOST_BYTES >> 16))
@@ -216,10 +219,10 @@ class _Handler(BaseHTTPRequestHandler):
         return "tokenmill"
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The terminal shows the address only."""
+        """Print nothing: the terminal shows the address only."""
 
     def problem(self) -> str | None:
-        """The reason to refuse the request, or None."""
+        """Return the reason to refuse the request, or None."""
         hosts, origins = self.headers.get_all("Host", []), self.headers.get_all("Origin", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             return "foreign Host header: this server answers only to its own name"
@@ -244,7 +247,7 @@ def _requested_path(body: bytes) -> Path:
 
 
 def _unframe(body: bytes) -> list[tuple[str, bytes]]:
-    """The files of an upload: the length of the head (4 bytes), the head (JSON: name and size of each), the contents."""
+    """Return the files of an upload: the length of the head (4 bytes), the head (JSON: name and size of each), the contents."""
     wrong = UsageError("the upload is damaged: it does not contain the files that its head lists")
     length = int.from_bytes(body[:4], "little")
     if len(body) < 4 + length or length > _MOST_HEAD:
@@ -255,27 +258,27 @@ def _unframe(body: bytes) -> list[tuple[str, bytes]]:
         raise wrong from error
     if not 1 <= len(head) <= MOST_FILES or any(size < 0 for _, size in head):
         raise UsageError(f"a tokenizer is 1 to {MOST_FILES} files; the upload has {len(head)}")
-    files, at = [], 4 + length
+    files, offset = [], 4 + length
     for path, size in head:
-        # The last part of the path, plain characters only: the loaders recognise some files by name.
+        # The file name with plain characters only. The loaders recognize some files by name.
         name = re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", path)[-1])[-100:].lstrip(".")
-        files.append((name or "file", body[at : at + size]))
-        at += size
-    if at != len(body) or len({name for name, _ in files}) != len(files):
+        files.append((name or "file", body[offset : offset + size]))
+        offset += size
+    if offset != len(body) or len({name for name, _ in files}) != len(files):
         raise wrong
     return files
 
 
 def _pack_files(files: list[tuple[str, bytes]], folder: str, split: str | None) -> tuple[str, bytes]:
-    """The name and the pack of uploaded files, which are named by their folder if they come from one."""
-    first = files[0][0]
-    name = tokenizer_name(Path(folder, COMMON[0])) if folder else " + ".join(sorted(Path(one).stem for one, _ in files))
-    source = printable(folder) if folder else " + ".join(sorted(one for one, _ in files))
+    """Return the name and the packed tokenizer of uploaded files. They are named by their folder if they come from one."""
+    names = sorted(name for name, _ in files)
+    name = tokenizer_name(Path(folder, COMMON[0])) if folder else " + ".join(sorted(Path(each).stem for each in names))
+    source = printable(folder) if folder else " + ".join(names)
     with tempfile.TemporaryDirectory(prefix="tokenmill-play-") as temporary:
         for file, content in files:
             Path(temporary, file).write_bytes(content)
         try:
-            return _pack_path(Path(temporary, first if len(files) == 1 else ""), split, name[:80], source[:80])
+            return _pack_path(Path(temporary, names[0] if len(files) == 1 else ""), split, name[:80], source[:80])
         except TokenmillError as error:
             message = str(error).replace(f"{temporary}/", "").replace(temporary, "the folder")
             raise type(error)(message) from error
@@ -301,7 +304,7 @@ def serve(
 
 
 class LiveTraining:
-    """A local server with the page, and what the page asks for again and again while a training runs: see `state`.
+    """A local server whose page polls the state of a training.
 
     events: the `Events` that the training calls (cli/train.py).
     ready: called with the address of the view that shows the training.
@@ -315,7 +318,7 @@ class LiveTraining:
         ready(f"http://127.0.0.1:{self.server.server_port}/#view=training")
 
     def state(self, first: int) -> dict[str, Any]:
-        """The state as JSON, with the counts of the merges from the one with the number `first` on."""
+        """Return the state for JSON (bytes in hex), with the counts of the merges from number `first` on."""
         stage, done, total = self.events.stage
         return {
             "stage": stage,
@@ -325,10 +328,7 @@ class LiveTraining:
             "removals": self.events.removals,
             "counts": self.events.counts[first:].tolist(),
             "tokenizer": self.tokenizer,
-            "latest": [
-                {name: value.hex() if isinstance(value, bytes) else value for name, value in asdict(event).items()}
-                for event in list(self.events.latest)
-            ],
+            "latest": [asdict(event) for event in list(self.events.latest)],
         }
 
     def publish(self, name: str, vocabulary: Vocabulary) -> None:

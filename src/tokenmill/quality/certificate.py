@@ -1,11 +1,8 @@
-"""What a changed or exported vocabulary keeps, found by encoding with both sides.
+"""Certificates of changed vocabularies and the loss of exports, both measured by encoding with the old and the new tokenizer.
 
-A certificate says what a changed vocabulary encodes as before.
-
-An export of a tokenizer with events, Picky or of superwords, to a library that does not know events has the same tokens and
-ids, but does not always choose the same tokens. One kind of export merges the present tokens by rank. The other takes the
-longest present token from left to right. How often the ids differ, and how many more tokens that takes, is measured on a
-sample.
+An export of a tokenizer with events (Picky BPE or superwords) to a library without events has the same tokens and ids, but
+does not always choose the same tokens. One kind of export merges the present tokens by rank. The other takes the longest
+present token from left to right. The loss is how often their ids differ and how many more tokens they need.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
-from .metrics import dot, ordinary_tokens, segment
+from .metrics import dot, encode_pretokens, ordinary_tokens
 
 Encode = Callable[[bytes], list[int]]
 
@@ -33,8 +30,8 @@ Encode = Callable[[bytes], list[int]]
 class Certificate:
     """The certificate of a changed vocabulary. Tokens and pretokens are those of the text, without added tokens.
 
-    ids: how many old ids stay. Their tokens have the same bytes under the new ids.
-    checked: how many distinct texts were encoded by both: the pretokens of the text, and each old and new token.
+    ids: the number of old ids that stay. Their tokens have the same bytes under the new ids.
+    checked: the number of distinct texts that both encoded: the pretokens of the text, and each old and new token.
     pretokens, alike: the number of pretokens of the text, and of those that get the same tokens.
     tokens, new_tokens: the number of tokens of the text with the old and with the new tokenizer.
     """
@@ -47,20 +44,20 @@ class Certificate:
     new_tokens: int
 
     def __str__(self) -> str:
-        kept = (
+        certified = (
             f"certificate: {self.ids:,} ids that stay mean the same bytes; on {self.checked:,} texts, all that use only such "
             "tokens are encoded identically"
         )
         if not self.tokens:
-            return kept
+            return certified
         return (
-            f"{kept}. {_share(self.pretokens - self.alike, self.pretokens)} get other tokens; "
+            f"{certified}. {_share(self.pretokens - self.alike, self.pretokens)} get other tokens; "
             f"{plural(self.new_tokens, 'token')} instead of {self.tokens:,} ({self.new_tokens / self.tokens - 1:+.3%})"
         )
 
 
 def _share(count: int, pretokens: int) -> str:
-    """A number of pretokens with its share of all, to three digits that are not leading zeros."""
+    """Return a number of pretokens with its share of all, to three significant digits."""
     percent = np.format_float_positional(100 * count / max(1, pretokens), 3, fractional=False, trim="-")
     return f"{count:,} of {plural(pretokens, 'pretoken')} ({percent}%)"
 
@@ -68,22 +65,22 @@ def _share(count: int, pretokens: int) -> str:
 def certify(
     old: Tokenizer, new: Tokenizer, id_map: np.ndarray, counts: WordCounts, progress: Progress | None = None
 ) -> Certificate:
-    """Check that `new`, read back from disk, keeps what `id_map` says, and count what changed on `counts`.
+    """Check that `new`, read back from disk, keeps the tokens of `id_map`, and count the changes on `counts`.
 
     id_map: the new id by old id, -1 for a token that `new` does not have.
-    Raises TokenmillError for an id with other bytes, and for a pretoken of kept tokens that both do not encode alike.
+    Raises TokenmillError for an id with other bytes, and for a pretoken of kept tokens that the two encode differently.
     """
-    stays = np.flatnonzero(id_map >= 0)
-    for before, after in zip(stays.tolist(), id_map[stays].tolist(), strict=True):
+    kept = np.flatnonzero(id_map >= 0)
+    for before, after in zip(kept.tolist(), id_map[kept].tolist(), strict=True):
         if old.vocabulary.token_bytes(before) != new.vocabulary.token_bytes(after):
             raise TokenmillError(f"the token {before} differs from the new token {after}: do not use the output")
     tokens = {*ordinary_tokens(old.vocabulary).values(), *ordinary_tokens(new.vocabulary).values()}
-    spelt = WordCounts.from_mapping(dict.fromkeys(sorted(tokens), 1), split_patterns=counts.split_patterns)
-    _compare(old, new, id_map, spelt, progress)
+    token_texts = WordCounts.from_mapping(dict.fromkeys(sorted(tokens), 1), split_patterns=counts.split_patterns)
+    _compare(old, new, id_map, token_texts, progress)
     alike, old_tokens, new_tokens = _compare(old, new, id_map, counts, progress)
     return Certificate(
-        ids=len(stays),
-        checked=len(spelt) + len(counts),
+        ids=len(kept),
+        checked=len(token_texts) + len(counts),
         pretokens=int(counts.counts.sum()),
         alike=int(counts.counts[alike].sum()),
         tokens=dot(old_tokens, counts.counts),
@@ -94,14 +91,17 @@ def certify(
 def _compare(
     old: Tokenizer, new: Tokenizer, id_map: np.ndarray, counts: WordCounts, progress: Progress | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which pretokens are encoded alike, and the number of tokens of each before and after. Raises TokenmillError for a wrong one."""
-    ids, before = segment(old, counts, progress)
-    new_ids, after = segment(new, counts, progress)
+    """Return by pretoken: whether both encode it alike, and its number of tokens before and after.
+
+    Raises TokenmillError for a pretoken of kept tokens that they encode differently.
+    """
+    ids, before = encode_pretokens(old, counts, progress)
+    new_ids, after = encode_pretokens(new, counts, progress)
     mapped = id_map[ids]
-    kept = _all(mapped >= 0, before) & _all(np.isin(new_ids, id_map), after)
+    only_kept = _all(mapped >= 0, before) & _all(np.isin(new_ids, id_map), after)
     alike = _same(mapped, before, new_ids, after)
-    for place in np.flatnonzero(kept & ~alike)[:1].tolist():
-        text = counts.arena[int(counts.offsets[place]) : int(counts.offsets[place + 1])].tobytes()
+    for row in np.flatnonzero(only_kept & ~alike)[:1].tolist():
+        text = counts.arena[int(counts.offsets[row]) : int(counts.offsets[row + 1])].tobytes()
         raise TokenmillError(
             f"the text {text!r} uses only tokens that stay, but is encoded differently: do not use the output"
         )
@@ -109,26 +109,26 @@ def _compare(
 
 
 def _same(ids: np.ndarray, lengths: np.ndarray, other_ids: np.ndarray, other_lengths: np.ndarray) -> np.ndarray:
-    """For each pretoken, whether both sides give it the same ids. lengths: the number of its ids."""
-    same = lengths == other_lengths
-    equal, among = np.zeros(len(ids), bool), np.repeat(same, lengths)
-    equal[among] = ids[among] == other_ids[np.repeat(same, other_lengths)]
-    return same & _all(equal, lengths)
+    """Return by pretoken whether both encode it to the same ids. lengths: the number of its ids."""
+    same_length = lengths == other_lengths
+    same_id, compared = np.zeros(len(ids), bool), np.repeat(same_length, lengths)
+    same_id[compared] = ids[compared] == other_ids[np.repeat(same_length, other_lengths)]
+    return same_length & _all(same_id, lengths)
 
 
-def _all(holds: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """For each group of `lengths` neighbours, whether `holds` is true for all of them."""
-    wrong = np.concatenate([[0], np.cumsum(~holds)])
+def _all(conditions: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return for each group of `lengths` neighbours whether all their conditions are true."""
+    false_before = np.concatenate([[0], np.cumsum(~conditions)])
     ends = np.cumsum(lengths)
-    return wrong[ends] == wrong[ends - lengths]
+    return false_before[ends] == false_before[ends - lengths]
 
 
 @dataclass(frozen=True)
 class ExportLoss:
-    """The number of tokens of a text in the two exports of a Picky tokenizer, and of pretokens with other ids.
+    """The loss of the two exports of a Picky tokenizer on a text.
 
     pretokens, tokens: the numbers of pretokens and of tokens of the text, encoded by events.
-    differing, other_tokens: the pretokens with other ids, and the number of tokens, where remaining tokens merge by rank, as
+    differing, other_tokens: the number of pretokens with other ids, and of tokens, if the remaining tokens merge by rank, as
         in tiktoken and in Hugging Face's BPE.
     longest_differing, longest_tokens: the same for an export that always takes the longest token.
     """
@@ -141,19 +141,19 @@ class ExportLoss:
     longest_tokens: int
 
     def __str__(self) -> str:
-        def told(name: str, differing: int, tokens: int) -> str:
-            more = tokens / max(1, self.tokens) - 1
+        def loss(name: str, differing: int, tokens: int) -> str:
+            more = tokens / self.tokens - 1 if self.tokens else 0
             return (
                 f"{name}: {_share(differing, self.pretokens)} get other ids than in event order; "
-                f"{plural(tokens, 'token')} instead of {self.tokens:,} ({more if self.tokens else 0:+.3%})"
+                f"{plural(tokens, 'token')} instead of {self.tokens:,} ({more:+.3%})"
             )
 
-        by_rank = told("without events, merged by rank", self.differing, self.other_tokens)
-        return f"{by_rank}\n{told('by longest match', self.longest_differing, self.longest_tokens)}"
+        by_rank = loss("without events, merged by rank", self.differing, self.other_tokens)
+        return f"{by_rank}\n{loss('by longest match', self.longest_differing, self.longest_tokens)}"
 
 
 def longest_match(vocabulary: Vocabulary) -> Encode:
-    """Encodes a pretoken by the longest token that it begins with, again and again: Hugging Face's WordPiece model."""
+    """Return a function that encodes a pretoken by the longest match at each position, as Hugging Face's WordPiece does."""
     ids = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
     longest = max(map(len, ids), default=0)
 
@@ -180,12 +180,12 @@ def export_loss(
     num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> ExportLoss | None:
-    """Measure on `sample` how encoding by rank and by longest match differ from encoding by events.
+    """Measure on `sample` the loss of encoding by rank and by longest match, compared with encoding by events.
 
     sample: files, folders, globs or word counts (`count_iterator` makes them from texts).
     read: how text files are cut into documents, and which field or column contains the text.
     num_threads: the threads that count the text (None: all cores).
-    Returns None for a tokenizer without events: its exports return the same ids.
+    Returns None for a tokenizer without events, whose exports return the same ids.
 
     >>> export_loss(tok, "held-out.txt")
     ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391,
@@ -197,17 +197,17 @@ def export_loss(
     present = present_by_rank(tok.vocabulary)
     core, longest, superwords = Tokenizer(present)._core, longest_match(present), tok.vocabulary.has_superwords
 
-    # What superwords join is counted as one pretoken here; the exports split it in their own way.
+    # Pretokens that superwords join are counted as one here; the exports split them.
     def by_longest_match(text: bytes) -> list[int]:
         ends = core.splitter.ends(text) if superwords else [len(text)]
         return [id for start, end in pairwise([0, *ends]) for id in longest(text[start:end])]
 
-    ids, lengths = segment(tok, counts, progress)
-    figures = []
+    ids, lengths = encode_pretokens(tok, counts, progress)
+    losses = []
     for encode in (core.encode_section if superwords else core.encode_pretoken, by_longest_match):
-        found = [encode(pretoken) for pretoken, _ in counts.items()]
-        sizes = np.array([*map(len, found)], np.int64)
-        same = _same(ids, lengths, np.array([*chain(*found)], np.int64), sizes)
-        figures += [dot(~same, counts.counts), dot(sizes, counts.counts)]
-    differing, *others = figures
+        encoded = [encode(pretoken) for pretoken, _ in counts.items()]
+        sizes = np.array([*map(len, encoded)], np.int64)
+        same = _same(ids, lengths, np.array([*chain(*encoded)], np.int64), sizes)
+        losses += [dot(~same, counts.counts), dot(sizes, counts.counts)]
+    differing, *others = losses
     return ExportLoss(int(counts.counts.sum()), differing, dot(lengths, counts.counts), *others)

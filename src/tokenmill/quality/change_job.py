@@ -1,7 +1,4 @@
-"""The jobs that change or convert a vocabulary, and certify what they write.
-
-Prune and extend save the tokenizer and its id map; convert writes another format.
-"""
+"""The jobs that change a vocabulary or convert it to another format, and certify the result."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ def _scripts() -> Iterable[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Change(Options):
-    """Base of the jobs: where the changed tokenizer and its id map are written."""
+    """Base of the jobs that write a changed tokenizer and its id map."""
 
     tokenizer: Annotated[Any, Argument("A tokenizer: a file or folder of any format, or a name.")]
     sources: Annotated[Sequence[str], Argument("Text: files, folders, globs; or word counts.")] = ()
@@ -56,24 +53,24 @@ class Change(Options):
 
     @property
     def id_map_path(self) -> Path:
-        """The new id of each old one, -1 for a token that went."""
+        """The path of the new id of each old one, -1 for a removed token."""
         return self.output / "id_map.npy"
 
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         from ..counting import WordCounts
 
         if all(map(WordCounts.is_saved, self.sources)):
-            path = "word counts" if self.sources else "a command without text"
-            yield (path,), {*fields_of(ReadOptions)}
+            mode = "word counts" if self.sources else "a command without text"
+            yield (mode,), {*fields_of(ReadOptions)}
 
     def _side_files(self) -> list[Path]:
         """The files that the job writes in addition to the tokenizer's own."""
         return [self.id_map_path]
 
     def check(self, *, also_read: Iterable[Any] = ()) -> None:
-        """Refuse options that do not go together, and an output that exists, before the work begins.
+        """Raise an error for options that exclude each other, and for an output that exists, before the work begins.
 
-        also_read: sources of the caller, which no output replaces either.
+        also_read: further sources, which no output may replace.
         """
         from ..formats import check_output
         from ..formats.finding import files_read
@@ -85,7 +82,7 @@ class Change(Options):
         refuse_existing(*self._side_files(), overwrite=self.overwrite, sources=sources)
 
     def run(self, *, progress: Progress | None = None) -> Changed:
-        """Change the tokenizer and save it. Certify it too, except after an extension that keeps all tokens."""
+        """Change the tokenizer, save it, and certify it, except after an extension that keeps all tokens."""
         self.check()
         with alone(self.output):
             return self._changed(self.opening.load(self.tokenizer), progress)
@@ -94,15 +91,14 @@ class Change(Options):
         raise NotImplementedError
 
     def _text(self) -> EvaluationText | None:
-        """The text, which is counted where it is needed."""
         from .evaluation_text import EvaluationText
 
         return EvaluationText(self.sources, self.num_threads, self.read) if self.sources else None
 
     def _save(
-        self, old: Tokenizer, made: Changed, text: EvaluationText | None, progress: Progress | None, more: Files
+        self, old: Tokenizer, changed: Changed, text: EvaluationText | None, progress: Progress | None, more: Files
     ) -> Changed:
-        """Save the tokenizer with the id map and `more` files of its folder, read both back, and certify them."""
+        """Save the tokenizer with its id map and `more` files, read both back, and certify them."""
         import numpy as np
 
         from ..counting import WordCounts
@@ -112,13 +108,13 @@ class Change(Options):
 
         counts = WordCounts.from_mapping({}, split_patterns=old.vocabulary.split_patterns)
         if text is not None:
-            counts = text.together(old, progress)
+            counts = text.merged_counts(old, progress)
             text.refuse_empty(len(counts))
-        np.save(array := io.BytesIO(), made.id_map, allow_pickle=False)
+        np.save(array := io.BytesIO(), changed.id_map, allow_pickle=False)
         files = {self.id_map_path.name: array.getvalue(), **more}
-        write(made.tok.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(made.tok), more=files)
+        write(changed.tok.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(changed.tok), more=files)
         id_map = np.load(self.id_map_path, allow_pickle=False)
-        return replace(made, certificate=certify(old, load(self.output), id_map, counts, progress))
+        return replace(changed, certificate=certify(old, load(self.output), id_map, counts, progress))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,10 +156,8 @@ class Prune(Change):
     def check(self, *, also_read: Iterable[Any] = ()) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
             script, ids, unreachable, ios = map(OptionName, ("script", "ids", "unreachable", "ios"))
-            raise UsageError(
-                *("name what to keep (a text, ", script, ") or what to remove (", ids, ", ", unreachable),
-                *(", or ", ios, " with a text)"),
-            )
+            keep = ("name what to keep (a text, ", script, ")")
+            raise UsageError(*keep, " or what to remove (", ids, ", ", unreachable, ", or ", ios, " with a text)")
         super().check(also_read=[*also_read, self.ids])
 
     def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
@@ -176,7 +170,7 @@ class Prune(Change):
         elif self.unreachable:
             lasting = lasting_tokens(tok.vocabulary)  # raises before the text is counted
             reach = reach_of_tokens(tok, None if text is None else text.usage(tok, progress), progress)
-            smaller = prune(tok, ids={id for id, of in reach.items() if of.reason} - lasting)
+            smaller = prune(tok, ids={id for id, each in reach.items() if each.reason} - lasting)
         elif self.ios is not None:
             smaller = prune(tok, ios=self.ios, counts=text, progress=progress)
         else:
@@ -206,7 +200,7 @@ class Extend(MergeOptions, Change):
 
     @property
     def new_rows_path(self) -> Path:
-        """The path of the file in which --reuse lists the old ids for each new one."""
+        """The path of the file of --reuse with the old ids for each new one."""
         return self.output / "new_rows.json"
 
     def _side_files(self) -> list[Path]:
@@ -257,12 +251,11 @@ class Extend(MergeOptions, Change):
 
 
 def read_ids(path: Path) -> list[int]:
-    """The ids in a file, one per line. InputError for a file that has anything else."""
+    """Return the ids in a file, one per line. Raises InputError for any other line."""
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").split("\n")]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {reason_of(error)}") from error
-    lines = [line.strip() for line in lines]
     for number, line in enumerate(lines, 1):
         if not re.fullmatch("[0-9]{0,19}", line):
             raise InputError(f"{path}, line {number}: {line!r:.40} is not an id; give one id per line")
@@ -340,7 +333,8 @@ class Convert(Options):
 class Converted:
     """The result of `Convert`.
 
-    notes: what the format cannot store. readers: the certificate, by the library that read the output.
+    notes: the properties that the format cannot store. readers: the agreement by the library that read the output.
+    again: the tokenizer that was read back; None if no ids were compared.
     """
 
     tok: Tokenizer

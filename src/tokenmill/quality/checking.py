@@ -1,7 +1,7 @@
-"""Check whether two tokenizers give the same ids: by proof from their tables where possible, otherwise by trial.
+"""Check whether two tokenizers return the same ids: by proof from their tables where possible, otherwise by trial.
 
 A difference is reported with the shortest text found that shows it. Agreement is proved if both vocabularies reduce to the
-same ranks, patterns and added tokens; otherwise it only means that no difference was found on the texts tried.
+same ranks, patterns and added tokens. Otherwise it means only that no tried text shows a difference.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
     from ..tokenizer import Tokenizer
 
-_Texts = Iterable[tuple[str, str | bytes]]  # each with its source
+_Texts = Iterable[tuple[str, str | bytes]]  # sources and texts
 _Encode = Callable[[Any], list[int] | None]  # None for a text with a byte or a character that has no token
-_Mode = tuple[bool, _Encode, _Encode]  # special tokens are allowed, the two ways to encode
+_Mode = tuple[bool, _Encode, _Encode]  # whether special tokens are allowed, the encoders of both tokenizers
 
-_PART = 1 << 16  # characters
-_TOGETHER = 64  # texts that several threads encode at a time
-_MAX_TRIES = 400  # encodings spent on making a difference shorter
+_TEXT_SIZE = 1 << 16  # characters
+_BATCH = 64  # texts that several threads encode at a time
+_LINE = 32  # tokens in a text of tokens
+_MAX_DIFFERING = 4000  # tokens of one vocabulary only that are tried
+_MAX_TRIES = 400  # encodings to shorten a difference
 
 # Most differences are at the edges: runs of white space, digits in threes, contractions in capitals, characters that
 # normalization changes, bytes that are not UTF-8, overlapping special tokens. The generated texts are made of these too.
@@ -60,7 +62,7 @@ EDGE_CASES = (
     "{\"a\": [1, 2.5e-3, null]}",
 )  # fmt: skip
 
-_PARTS = (
+_FRAGMENTS = (
     " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "a", "s", "t", "ll", "RE", "'", "'s", "’", "\u017f",
     "0", "7", "123", "\u00bd", "\u0663", ".", ",", "!", "/", "_", "-", "(", ")", "\"", "#", "é", "e\u0301", "\u0301",
     "ß", "İ", "ﬁ", "漢", "字", "ア", "한", "я", "Ж", "ω", "ש", "م", "ह", "ไ", "👍", "🏽", "\u200d", "\ufe0f", "\U0001f1e9",
@@ -72,8 +74,8 @@ _PARTS = (
 class Difference:
     """A text on which two tokenizers differ.
 
-    source: where the text is from: "fuzz", "sample", or the caller's name for it.
-    text: the shortest part of it found that shows the difference; bytes if it is not UTF-8.
+    source: the origin of the text: "fuzz", "sample", or the caller's name for it.
+    text: the shortest excerpt found that shows the difference; bytes if it is not UTF-8.
     ids, other_ids: the ids of `text` from the two tokenizers; None for one that refuses the text.
     offset: the byte of `text` at which the first different tokens begin.
     specials: whether special tokens were allowed.
@@ -91,11 +93,11 @@ class Difference:
 class Agreement:
     """The result of a check.
 
-    proof: why the two return the same ids on every text, or None if their tables do not prove it. Then a difference on rare texts
-        may remain, even if none was found.
-    difference: the difference found, or None if they agree on all texts tried.
-    texts, bytes, tokens: how much was tried, sources and fuzzed texts together.
-    refused: texts with a byte for which the tokenizer has no token. It refuses them, and a library leaves the byte out.
+    proof: the reason why the two return the same ids on every text, or None if their tables do not prove it. Then rare texts
+        may differ, even if no difference was found.
+    difference: None if they agree on all tried texts.
+    texts, bytes, tokens: the size of the tried texts, sources and fuzzed texts together.
+    refused: texts with a byte for which the tokenizer has no token. It refuses them, and a library drops the byte.
     """
 
     proof: str | None
@@ -107,20 +109,20 @@ class Agreement:
 
 
 def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
-    """Why two vocabularies give the same ids on every text, or None if their tables do not tell."""
+    """Return the reason why two vocabularies give the same ids on every text, or None if their tables do not prove it."""
     if vocabulary.fingerprint() == other.fingerprint():
         return "the vocabularies are the same: tokens, order, patterns and added tokens"
-    around = ("split_patterns", "alphabet", "unknown", "normalization", "library")
-    if any(getattr(vocabulary, name) != getattr(other, name) for name in around):
+    attributes = ("split_patterns", "alphabet", "unknown", "normalization", "library")
+    if any(getattr(vocabulary, name) != getattr(other, name) for name in attributes):
         return None
     if {*vocabulary.added_tokens} != {*other.added_tokens} or vocabulary.alphabet != "bytes":
         return None
     try:
         ranks, other_ranks = ({*enumerate(ranks_of(v, "this")[0])} for v in (vocabulary, other))
-    except ConversionError:  # an order of merges or events that no ranks give
+    except ConversionError:  # an order of merges or events that ranks cannot express
         return None
-    holes = {(id, None) for id in range(max(len(vocabulary.tokens), len(other.tokens)))}
-    if ranks - holes == other_ranks - holes:
+    unused = {(id, None) for id in range(max(len(vocabulary.tokens), len(other.tokens)))}
+    if ranks - unused == other_ranks - unused:
         return "both reduce to the same tokens merged in the same order, with the same patterns and added tokens"
     return None
 
@@ -140,7 +142,7 @@ def check(
     """Search for a text on which two tokenizers return different ids.
 
     texts: the caller's own texts, or pairs of a source and its text.
-    fuzz: how many texts to generate in addition to the built-in sample. The same seed generates the same texts.
+    fuzz: the number of texts to generate in addition to the built-in sample. The same seed generates the same texts.
     library: another library with the file of `other`, which encodes in place of `other`.
     num_threads: the threads that encode `texts` (None: all cores). Generated texts are so short that one thread is faster.
 
@@ -157,62 +159,61 @@ def check(
         if not isinstance(library, LibraryEncoder):
             raise UsageError(f"library is {library!r}; give what formats.encode_with_library returns, or None")
     trial, seed = _Trial(tokenizer, other, library, threads_for(num_threads)), index(seed)
-    proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)
     stages: list[tuple[str, _Texts, int | None]] = [
         ("text", (("text", text) if isinstance(text, str) else text for text in texts), None),
         ("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES)),
         ("tokens", (("a token that only one of them has", text) for text in distinguishing_texts(*both)), None),
-        ("own tokens", (("the tokens of the vocabularies", text) for text in texts_of_tokens(both, seed)), None),
+        ("own tokens", (("the tokens of the vocabularies", text) for text in joined_tokens(both, seed)), None),
         ("fuzz", (("fuzz", text) for text in fuzzed_texts(both, fuzz, seed)), fuzz),
     ]
     if library is None:
         stages.append(("bytes", (("fuzzed bytes", data) for data in fuzzed_bytes(both, fuzz // 4, seed)), fuzz // 4))
     with drawn(progress) as show:
-        found = (trial.run(*stage, show) for stage in stages)
-        difference = next((difference for difference in found if difference is not None), None)
-    return Agreement(proved, difference, trial.texts, trial.bytes, trial.tokens, trial.refused)
+        difference = next(filter(None, (trial.run(*stage, show) for stage in stages)), None)
+    reason = None if library else proof(*both)
+    return Agreement(reason, difference, trial.texts, trial.bytes, trial.tokens, trial.refused)
 
 
 def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | None = None) -> Iterator[tuple[str, str]]:
-    """The text of sources in parts of about 64 kB, each with the place where it begins.
+    """Return the text of sources in pieces of about 64 kB, each with the position where it begins.
 
-    A file that is one document is cut between lines, so that a difference in it can be made short. Raises an error at once
+    A file that is one document is cut between lines, so that a difference in it can be shortened. Raises an error at once
     for a source that does not exist.
     """
     read = read or ReadOptions()
     if not sources:
         refuse_given(read, "a command without text")
     on_skip = read.skipper(None)
-    found = find_sources(sources, on_skip) if sources else []
-    refuse_text(found, read)
-    return _parts_of(found, read, on_skip)
+    files = find_sources(sources, on_skip) if sources else []
+    refuse_text(files, read)
+    return _pieces(files, read, on_skip)
 
 
-def _parts_of(found: Sequence[Source], read: ReadOptions, on_skip: OnSkip | None) -> Iterator[tuple[str, str]]:
+def _pieces(files: Sequence[Source], read: ReadOptions, on_skip: OnSkip | None) -> Iterator[tuple[str, str]]:
     line = 1
-    for block in text_blocks(found, read, ids=True):
+    for block in text_blocks(files, read, ids=True):
         report_skips(block.skips, on_skip)
         texts = ((block.name(i), text.decode()) for i, text in enumerate(block.texts()))
-        between = "\n"
+        separator = "\n"
         if block.format == "text" and read.unit == "file":
-            whole = "".join(text for _, text in texts)
-            texts, between = ((str(n), each) for n, each in enumerate(io.StringIO(whole), line)), ""
-            line = line + whole.count("\n") if block.goes_on else 1
-        where, size, parts = "", 0, []
+            document = "".join(text for _, text in texts)
+            texts, separator = ((str(n), each) for n, each in enumerate(io.StringIO(document), line)), ""
+            line = line + document.count("\n") if block.goes_on else 1
+        position, size, piece = "", 0, []
         for name, text in texts:
-            where = where or f"{block.source}:{name}"
-            parts.append(text)
+            position = position or f"{block.source}:{name}"
+            piece.append(text)
             size += len(text)
-            if size > _PART:
-                yield where, between.join(parts)
-                where, size, parts = "", 0, []
+            if size > _TEXT_SIZE:
+                yield position, separator.join(piece)
+                position, size, piece = "", 0, []
         if size:
-            yield where, between.join(parts)
+            yield position, separator.join(piece)
 
 
 class _Trial:
-    """Encodes texts on both sides and counts what was encoded."""
+    """Encodes texts with both tokenizers, and counts the texts and tokens."""
 
     def __init__(self, tokenizer: Tokenizer, other: Tokenizer, library: LibraryEncoder | None, num_threads: int | None):
         self.tokenizer, self.other, self.num_threads = tokenizer, other, num_threads
@@ -222,41 +223,39 @@ class _Trial:
         self.is_special = np.zeros(max(tokenizer.n_vocab, other.n_vocab), bool)
         self.is_special[specials] = True
         allowed = (True, False)[: 1 + bool(specials)] if library is None else (library.specials,)
-        self.modes: list[_Mode] = [
-            (each, _encoder(tokenizer, each), _encoder(other, each) if library is None else library.encode)
-            for each in allowed
-        ]
+        self.modes: list[_Mode] = []
+        for each in allowed:
+            encode_other = _encoder(other, each) if library is None else library.encode
+            self.modes.append((each, _encoder(tokenizer, each), encode_other))
 
     def run(self, stage: str, texts: _Texts, total: int | None, progress: Progress | None) -> Difference | None:
         texts, done = iter(texts), 0
         threads = self.num_threads if stage == "text" else 1  # starting threads takes longer than a generated text
-        while some := list(itertools.islice(texts, _TOGETHER)):
-            together = self.tokens_if_same([text for _, text in some], threads)
-            for source, text in some:
-                tried = 0 if together else self.try_one(source, text)
-                if isinstance(tried, Difference):
-                    return tried
+        while batch := list(itertools.islice(texts, _BATCH)):
+            batch_tokens = self.tokens_if_same([text for _, text in batch], threads)
+            for source, text in batch:
+                result = 0 if batch_tokens else self.try_one(source, text)
+                if isinstance(result, Difference):
+                    return result
                 self.texts += 1
                 self.bytes += len(text.encode("utf-8", "replace") if isinstance(text, str) else text)
-                self.tokens += tried
-            self.tokens += together
-            done += len(some)
+                self.tokens += result
+            self.tokens += batch_tokens
+            done += len(batch)
             if progress is not None:
                 progress(stage, done, total)
         return None
 
     def tokens_if_same(self, texts: list[Any], num_threads: int | None) -> int:
-        """The number of tokens of texts that both sides encode alike; 0 if they may not: then each is tried."""
+        """Return the number of tokens of a batch that both encode alike; 0 if they may not, so that each text must be tried."""
         tokens = 0
         if self.library is not None or not isinstance(texts[0], str):
             return 0
         for specials, *_ in self.modes:
-            special: dict[str, Any] = {"allowed_special": "all" if specials else (), "disallowed_special": ()}
-            both = (self.tokenizer, self.other)
+            options: dict[str, Any] = {"allowed_special": "all" if specials else (), "disallowed_special": ()}
             try:
-                (ids, ends), (other_ids, other_ends) = (
-                    tok.encode_batch_to_numpy(texts, num_threads=num_threads, **special) for tok in both
-                )
+                ids, ends = self.tokenizer.encode_batch_to_numpy(texts, num_threads=num_threads, **options)
+                other_ids, other_ends = self.other.encode_batch_to_numpy(texts, num_threads=num_threads, **options)
             except UsageError:
                 return 0
             if not (np.array_equal(ids, other_ids) and np.array_equal(ends, other_ends)):
@@ -267,24 +266,25 @@ class _Trial:
         return tokens
 
     def try_one(self, source: str, text: str | bytes) -> Difference | int:
-        """The shortest difference found on a text, or the number of its tokens."""
+        """Return the shortest difference found on a text, or the number of its tokens."""
         ids: list[int] | None = None
         for specials, encode, encode_other in self.modes if isinstance(text, str) else self.modes[:1]:
             ids, other_ids = encode(text), encode_other(text)
             if self.library and ids is None and other_ids is not None and self.tokenizer.decode(other_ids) != text:
                 self.refused += 1
             elif ids != other_ids:
-                short = _shorten(text, lambda part: encode(part) != encode_other(part))  # noqa: B023
+                short = _shorten(text, lambda text: encode(text) != encode_other(text))  # noqa: B023
                 ids, other_ids = encode(short), encode_other(short)
-                both = zip(ids or (), other_ids or (), strict=False)
-                same = itertools.takewhile(lambda pair: pair[0] == pair[1], both)
+                same = itertools.takewhile(
+                    lambda pair: pair[0] == pair[1], zip(ids or (), other_ids or (), strict=False)
+                )
                 offset = sum(len(self.tokenizer.decode_single_token_bytes(id)) for id, _ in same)
                 return Difference(source, short, ids, other_ids, offset, specials)
         return len(ids or ())
 
 
 def _encoder(tokenizer: Tokenizer, specials: bool) -> _Encode:
-    """Encodes a text, where special tokens are allowed or not, or bytes."""
+    """Return a function that encodes a text or bytes. specials: whether special tokens are allowed in a text."""
     options: dict[str, Any] = {"allowed_special": "all" if specials else (), "disallowed_special": ()}
 
     def encode(text: str | bytes) -> list[int] | None:
@@ -297,7 +297,7 @@ def _encoder(tokenizer: Tokenizer, specials: bool) -> _Encode:
 
 
 def _shorten(text, differs: Callable[..., bool]):
-    """A short text on which the two still differ: ever smaller parts are cut out of `text` while they do."""
+    """Cut ever smaller pieces out of `text` while the two still differ, and return the rest."""
     tries = 0
     size = len(text) // 2
     while size > 0:
@@ -315,71 +315,65 @@ def _shorten(text, differs: Callable[..., bool]):
     return text
 
 
-def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int = 4000) -> Iterator[str]:
-    """Texts that contain the tokens and added tokens that only one of the two has, or under another id."""
+def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary) -> Iterator[str]:
+    """Yield texts that contain the tokens and added tokens that only one of the two has, or has under another id."""
     differing_added = {*vocabulary.added_tokens} ^ {*other.added_tokens}
     for added in sorted(differing_added, key=lambda added: (added.id, added.content)):
         yield from (added.content, f"a{added.content}b", f" {added.content} {added.content}")
-    differing: list[bytes] = []
-    if vocabulary.tokens == other.tokens and vocabulary.removed == other.removed:
-        return
-    for mine, theirs in ((vocabulary, other), (other, vocabulary)):
-        known = {(token, id) for id, token in enumerate(theirs.tokens) if id not in theirs.removed}
-        differing += [
-            token
-            for id, token in enumerate(mine.tokens)
-            if token is not None and id not in mine.removed and (token, id) not in known
-        ]
-    for token in differing[:: max(1, len(differing) // limit)]:
+    tokens, other_tokens = (
+        {(id, token) for id, token in enumerate(each.tokens) if token is not None and id not in each.removed}
+        for each in (vocabulary, other)
+    )
+    differing = sorted(tokens ^ other_tokens)
+    for _, token in differing[:: max(1, len(differing) // _MAX_DIFFERING)]:
         text = token.decode("utf-8", "ignore")
         yield from (text, f"a{text} {text}")
 
 
-def texts_of_tokens(vocabularies: Sequence[Vocabulary], seed: int, together: int = 32) -> Iterator[str]:
-    """The tokens of the vocabularies that are text, some in each text: one on each line, then without a space."""
+def joined_tokens(vocabularies: Sequence[Vocabulary], seed: int) -> Iterator[str]:
+    """Yield the tokens of the vocabularies that are text, _LINE in each text: one on each line, then without a space."""
     tokens = {token for vocabulary in vocabularies for token in vocabulary.tokens if token}
     texts = sorted(text for token in tokens if "\ufffd" not in (text := token.decode("utf-8", "replace")))
-    for joint in ("\n", ""):
-        for start in range(0, len(texts), together):
-            yield joint.join(texts[start : start + together])
+    for separator in ("\n", ""):
+        for start in range(0, len(texts), _LINE):
+            yield separator.join(texts[start : start + _LINE])
         random.Random(seed).shuffle(texts)
 
 
 def fuzzed_texts(vocabularies: Sequence[Vocabulary], count: int, seed: int) -> Iterator[str]:
-    """Generate `count` texts: tokens of the vocabularies, added tokens whole and cut, edge cases, and changed samples."""
+    """Generate `count` texts: tokens of the vocabularies, added tokens whole and cut, edge cases, and changed edge cases."""
     chosen = random.Random(seed)
     tokens = [[token for token in vocabulary.tokens if token] or [b"a"] for vocabulary in vocabularies]
     added = [token.content for vocabulary in vocabularies for token in vocabulary.added_tokens]
 
-    def part() -> str:
-        kind = chosen.random()
-        if kind < 0.5:
+    def fragment() -> str:
+        number = chosen.random()
+        if number < 0.5:
             return chosen.choice(chosen.choice(tokens)).decode("utf-8", "ignore")
-        if kind < 0.55 and added:
+        if number < 0.55 and added:
             content = chosen.choice(added)
             return content if chosen.random() < 0.6 else content[: chosen.randint(1, len(content))]
-        if kind < 0.6:
+        if number < 0.6:
             return chr(chosen.choice((chosen.randrange(0xD800), chosen.randrange(0xE000, 0x110000))))
-        if kind < 0.65:
-            return chosen.choice(_PARTS) * chosen.randint(2, 20)
-        return chosen.choice(_PARTS)
+        return chosen.choice(_FRAGMENTS) * (chosen.randint(2, 20) if number < 0.65 else 1)
 
     for _ in range(count):
         if chosen.random() < 0.2:
             text = chosen.choice(EDGE_CASES)
-            at = chosen.randint(0, len(text))
-            yield text[:at] + part() + text[at + chosen.randint(0, 2) :]
+            offset = chosen.randint(0, len(text))
+            yield text[:offset] + fragment() + text[offset + chosen.randint(0, 2) :]
         else:
-            yield "".join(part() for _ in range(chosen.randint(1, 12)))
+            yield "".join(fragment() for _ in range(chosen.randint(1, 12)))
 
 
 def fuzzed_bytes(vocabularies: Sequence[Vocabulary], count: int, seed: int) -> Iterator[bytes]:
     """Generate `count` byte strings, mostly not UTF-8: tokens of the vocabularies, cut and joined, and random bytes."""
     chosen = random.Random(seed)
     tokens = [[token for token in vocabulary.tokens if token] or [b"a"] for vocabulary in vocabularies]
+
+    def fragment() -> bytes:
+        token = chosen.choice(chosen.choice(tokens))
+        return token[chosen.randint(0, len(token) - 1) :] if chosen.random() < 0.7 else chosen.randbytes(2)
+
     for _ in range(count):
-        parts = []
-        for _ in range(chosen.randint(1, 8)):
-            token = chosen.choice(chosen.choice(tokens))
-            parts.append(token[chosen.randint(0, len(token) - 1) :] if chosen.random() < 0.7 else chosen.randbytes(2))
-        yield b"".join(parts)
+        yield b"".join(fragment() for _ in range(chosen.randint(1, 8)))

@@ -1,7 +1,7 @@
-"""The verdict on several tokenizers: which is best at what, and how sure that is.
+"""The verdict on several tokenizers: the best at each measure, and the confidence in that.
 
-That follows from a bootstrap (Efron 1979): documents are drawn from a sample with replacement, again and again, and a figure's
-spread over the draws says how much it depends on which documents happened to be in the text.
+Confidence comes from a bootstrap (Efron 1979): documents are drawn from a sample with replacement, again and again. The spread
+of a figure over the draws shows how much it depends on the choice of documents.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import plural
-from .evaluation_text import PART, Judgement, Judgements
+from .evaluation_text import EXCERPT, Judgement, Judgements
 from .metrics import USED, unknown_ids
 from .references import JUNK, Samples
 from .reporting import Finding
@@ -20,8 +20,8 @@ from .tables import Cell, Column, Table
 from .verdict import by_cost, listed, percent
 
 ALIKE = 0.01  # a smaller difference is not worth a choice
-ALIKE_SIZES = 1.25  # times; vocabularies that differ more in size are not compared by their shares
-FEWEST = 20  # units; fewer say nothing about their spread
+ALIKE_SIZES = 1.25  # ratio; the shares of vocabularies that differ more in size are not compared
+FEWEST = 20  # documents; fewer have no meaningful spread
 DRAWS = 1000
 
 
@@ -37,7 +37,7 @@ Differences = Mapping[str, Interval | None]  # tokens relative to those of the f
 
 
 def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
-    """sum(above) / sum(below) of the units, with its 95% interval; None for fewer than FEWEST units.
+    """Return sum(above) / sum(below) with its 95% interval; None for fewer than FEWEST documents.
 
     The draws come from a fixed seed, so that the same text gives the same interval.
 
@@ -54,15 +54,15 @@ def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
 
 
 def differences_table(base: str, differences: Differences, documents: int) -> Table:
-    """Tokens relative to the first tokenizer, `base`, with their intervals. documents: how many were drawn from."""
+    """Tokens relative to the first tokenizer, `base`, with their intervals. documents: their number in the sample."""
     rows: list[tuple[Cell, ...]] = []
-    for name, of in differences.items():
-        if of is None:
+    for name, interval in differences.items():
+        if interval is None:
             rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
         else:
-            unsure = of.low <= 1 <= of.high
-            words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
-            rows.append((name, of.ratio, of.low, of.high, documents, words))
+            unsure = interval.low <= 1 <= interval.high
+            result = "not told apart" if unsure else "fewer tokens" if interval.ratio < 1 else "more tokens"
+            rows.append((name, *interval, documents, result))
     columns = (
         Column("tokenizer"),
         Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
@@ -73,47 +73,46 @@ def differences_table(base: str, differences: Differences, documents: int) -> Ta
     )
     note = (
         f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
-        f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
+        f"with replacement {DRAWS:,} times. A document longer than {EXCERPT // 1024} KiB counts as several parts."
     )
     return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
 
 
 def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:
-    """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
-    swallowed = {name: share for name, of in judged.items() if (share := of.junk_share(JUNK)) is not None}
-    unused = {name: 1 - (USED.of(of) or 0) for name, of in judged.items()}
+    """Return the findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
+    swallowed = {name: share for name, each in judged.items() if (share := each.junk_share(JUNK)) is not None}
+    unused = {name: 1 - (USED.compute(each) or 0) for name, each in judged.items()}
     ginis = _ginis(figures)
-    sizes = [of.size for of in judged.values()]
+    sizes = [each.size for each in judged.values()]
     alike = max(sizes) <= ALIKE_SIZES * min(sizes)
-    return by_cost(
-        [
-            _least("swallowed", swallowed, alike) if swallowed else None,
-            _least("unused", unused, alike),
-            _fewest(judged, differences, alike) if len(judged) > 1 else None,
-            _least("languages", ginis, True) if ginis else None,
-        ]
-    )
+    findings = [
+        _least("swallowed", swallowed, alike) if swallowed else None,
+        _least("unused", unused, alike),
+        _fewest(judged, differences, alike) if len(judged) > 1 else None,
+        _least("languages", ginis, True) if ginis else None,
+    ]
+    return by_cost(findings)
 
 
 def compared_summary(judged: Judgements, figures: Samples) -> str:
-    """Which tokenizer is best at what, in one sentence."""
-    fewest = min(judged, key=lambda name: judged[name].usage.tokens)
+    """Return one sentence: the tokenizers that need the fewest tokens, and those that treat languages most evenly."""
+    least_tokens = min(each.usage.tokens for each in judged.values())
+    least = [name for name, each in judged.items() if each.usage.tokens == least_tokens]
+    lossy = ", but cannot represent all of it" if any(_unknown(judged[name]) for name in least) else ""
     fair = _near_least(ginis) if (ginis := _ginis(figures)) else []
     unlike = len(fair) < len(ginis)
     fairest = f"; {listed(fair)} {'treat' if fair[1:] else 'treats'} languages most evenly" if unlike else ""
-    least = [name for name, of in judged.items() if of.usage.tokens == judged[fewest].usage.tokens]
-    lossy = ", but cannot represent all of it" if any(_unknown(judged[name]) for name in least) else ""
     return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{lossy}{fairest}."
 
 
-def _unknown(judged: Judgement) -> int:
-    """The number of unknown tokens in the text."""
-    return int(judged.usage.by_id[[*unknown_ids(judged.tok.vocabulary)]].sum())
+def _unknown(judgement: Judgement) -> int:
+    """Return the number of unknown tokens in the text."""
+    return int(judgement.usage.by_id[[*unknown_ids(judgement.tok.vocabulary)]].sum())
 
 
 def _ginis(figures: Samples) -> dict[str, float]:
-    """The Gini coefficients, where they decide. They do not if the smallest is that of a tokenizer that is worse in all languages."""
-    ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
+    """Return the Gini coefficients; none if that of a tokenizer that is worse than another in all languages is the smallest."""
+    ginis = {name: each.gini for name, each in figures.items() if each.gini is not None}
     fairest, *others = sorted(ginis, key=ginis.__getitem__) or [""]
     own = figures[fairest].languages if others else {}
     worse = (all(own[language] >= n for language, n in figures[other].languages.items()) for other in others)
@@ -121,17 +120,17 @@ def _ginis(figures: Samples) -> dict[str, float]:
 
 
 def _near_least(values: Mapping[str, float]) -> list[str]:
-    """The names of the least value, and of those that hardly differ from it."""
+    """Return the names of the least value, and of those that hardly differ from it."""
     return [name for name, value in values.items() if value - min(values.values()) < ALIKE]
 
 
 def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Finding:
-    tokens = {name: of.usage.tokens for name, of in judged.items()}
+    tokens = {name: each.usage.tokens for name, each in judged.items()}
     base = next(iter(tokens))
     best, second = sorted(tokens, key=tokens.__getitem__)[:2]
     other = second if best == base else base
     interval = differences.get(second if best == base else best)
-    if interval is not None and best == base:  # the other way round
+    if interval is not None and best == base:  # `interval` is relative to the best
         interval = Interval(1 / interval.ratio, 1 / interval.high, 1 / interval.low)
     saved = 1 - tokens[best] / max(1, tokens[other])
     statement = f"{best} needs the fewest tokens: {percent(saved)} fewer than {other}"
@@ -159,7 +158,7 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
     )
 
 
-# What is compared by the least of it: a description, and why it matters.
+# Measures of which the least is best: a description, and its meaning.
 LEAST = {
     "swallowed": (
         "share of tokens that were almost always swallowed by longer ones",
@@ -177,25 +176,27 @@ LEAST = {
 
 
 def _least(key: str, values: Mapping[str, float], alike: bool) -> Finding:
-    """The tokenizer with the least of something. alike: whether the vocabularies are of about the same size, so that it decides."""
-    what, meaning = LEAST[key]
+    """Return the finding on a measure of LEAST. alike: whether the vocabularies have about the same size, so that it decides."""
+    description, meaning = LEAST[key]
     best, worst = _near_least(values), max(values, key=values.__getitem__)
-    apart = values[worst] - min(values.values())
+    difference = values[worst] - min(values.values())
     shown = "{:.2f}".format if key == "languages" else percent
     low, high = (shown(limit(values[name] for name in best)) for limit in (min, max))
     least = low if low == high else f"{low} to {high}"
-    statement = f"{listed(best)} {'have' if best[1:] else 'has'} the smallest {what}: {least}; {worst} has {shown(values[worst])}."
+    smallest = f"{listed(best)} {'have' if best[1:] else 'has'} the smallest {description}: {least}"
+    statement, advice = f"{smallest}; {worst} has {shown(values[worst])}.", ""
     if len(values) == 1:
-        statement = f"The {what} is {low} for {worst}."
-    elif apart < ALIKE:
-        statement = f"The tokenizers have about the same {what}: {least}."
-    advice = f"If all else is equal, use {' or '.join(best)}." if apart >= ALIKE else ""
+        statement = f"The {description} is {low} for {worst}."
+    elif difference < ALIKE:
+        statement = f"The tokenizers have about the same {description}: {least}."
+    if difference >= ALIKE:
+        advice = f"If all else is equal, use {' or '.join(best)}."
     return Finding(
         key,
-        "look" if apart >= ALIKE and alike else "good",
+        "look" if difference >= ALIKE and alike else "good",
         statement,
         f"a difference of {shown(ALIKE)}",
         meaning,
         advice if alike else "The vocabularies differ in size, so this decides nothing.",
-        apart if alike else 0.0,
+        difference if alike else 0.0,
     )

@@ -1,6 +1,6 @@
-"""The text that tokenizers are judged on: named domains, counted once for each way of splitting. And a judgement on it.
+"""The text that tokenizers are judged on: named domains, counted once for each way of splitting. And the judgement on it.
 
-One more pass over the files gives the number of words, and an even sample of documents for what needs single documents.
+One more pass over the files counts the words and draws an even sample of the documents.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 @dataclass
 class CountedText:
-    """A domain as a tokenizer splits it. added: how often it contains each added token that is not special, by id.
+    """A domain as a tokenizer splits it. added: the count of each added token that is not special, by id.
 
-    nbytes, characters: of the text as it is read; None where they are those of the pretokens.
+    nbytes, characters: sizes of the text before normalization; None where they are those of the pretokens.
     """
 
     counts: WordCounts
@@ -65,11 +65,11 @@ class CountedText:
 
 
 Source = list[Path | str] | WordCounts
-# What `inspect`, `compare`, `prune` and `extend` take.
+# The type of the text of `inspect`, `compare`, `prune` and `extend`.
 Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
 MOST_FILES = 32  # of a single folder or glob, to be separate domains
-MOST, MOST_BYTES = 4096, 16 << 20  # units in a sample, and their bytes
-PART = 1 << 14  # bytes; of a longer document each part of this size, up to a line's end, is a unit
+MOST, MOST_BYTES = 4096, 16 << 20  # excerpts in a sample, and their bytes
+EXCERPT = 1 << 14  # bytes; a longer document is cut into excerpts of this size, at the ends of lines
 _WORDS = r"\S++\s*+|\s++"  # a word and the white space after it
 
 
@@ -88,7 +88,7 @@ class EvaluationText:
 
     @classmethod
     def of(cls, text: Text | EvaluationText, num_threads: int | None, read: ReadOptions | None) -> EvaluationText:
-        """The text with these options; one that is prepared already, by a job, is used as it is."""
+        """Return the text with these options. One that a job has prepared is returned unchanged."""
         return text if isinstance(text, EvaluationText) else cls(text, num_threads, read)
 
     def __init__(
@@ -103,97 +103,95 @@ class EvaluationText:
         self.num_threads, self.special_tokens = num_threads, tuple(special_tokens)
         self.read, self.binary, self.normalized = read or ReadOptions(), binary, normalized
         self.sources: dict[str, Source] = {}
-        self.given: list[str] = []  # as the caller wrote them, for commands
+        self.arguments: list[str] = []  # the sources as the caller wrote them, for commands
         self.named = isinstance(text, Mapping)  # whether the caller named the domains, as languages have to be
         if isinstance(text, WordCounts):
             self.sources["word counts"] = text
         elif isinstance(text, Mapping):
             for name, source in text.items():
-                self.sources[name] = source if isinstance(source, WordCounts) else self._found(source)
+                self.sources[name] = source if isinstance(source, WordCounts) else self._find(source)
         else:
             if not isinstance(text, (str, os.PathLike, Iterable)):
                 raise UsageError(f"expected files, folders, globs or word counts, not {text!r}")
             sources = [text] if isinstance(text, (str, os.PathLike)) else list(text)
-            self.given = list(map(printable, sources))
+            self.arguments = list(map(printable, sources))
             self._add_sources(sources)
         if not self.sources:
             raise UsageError("there is no text to evaluate on: give at least one source")
         self._counted: dict[tuple, CountedText] = {}
 
-    def _found(self, source: Any) -> Any:
+    def _find(self, source: Any) -> Any:
         return find_sources(source, self.read.skipper(None))
 
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
-        """Add each source under its name; several of one language, such as "de=corpus/german.txt", are one domain."""
-        plain: list[tuple[str, list[Path | str]]] = []
-        self.named = all(given_name(os.fspath(of))[0] for of in sources)
+        """Add each source under its name. Sources with the same name, such as "de=corpus/german.txt", are one domain."""
+        unnamed: list[tuple[str, list[Path | str]]] = []
+        self.named = all(given_name(os.fspath(source))[0] for source in sources)
         for source in sources:
             name, path = given_name(os.fspath(source))
             if Path(path).is_dir() and WordCounts.is_saved(path):
                 self.sources[free_name(name or text_name(path), self.sources)] = WordCounts.load(path)
                 continue
-            files = self._found(path)
+            files = self._find(path)
             if name is not None:
-                known = self.sources.setdefault(name, [])
-                if not isinstance(known, list):
-                    raise UsageError(
-                        f"{name} is saved word counts; its other sources must have another name than {name}="
-                    )
-                known += files
+                domain = self.sources.setdefault(name, [])
+                if not isinstance(domain, list):
+                    message = f"{name} is saved word counts; its other sources must have another name than {name}="
+                    raise UsageError(message)
+                domain += files
             elif len(sources) == 1 and len(files) <= MOST_FILES:
-                plain += [(text_name(file), [file]) for file in files]
+                unnamed += [(text_name(file), [file]) for file in files]
             else:
                 single = path if os.path.lexists(path) else files[0]  # a glob may match one file
-                plain.append((text_name(single) if len(files) == 1 else group_name(path), files))
-        short = [label for label, _ in plain]
-        for label, files in plain:
-            if short.count(label) > 1 or label in self.sources:  # then by the path, or the common folder
-                label = printable(os.path.commonpath(files) if len(files) > 1 else files[0])
-            self.sources[free_name(label, self.sources)] = files
+                unnamed.append((text_name(single) if len(files) == 1 else group_name(path), files))
+        short_names = [name for name, _ in unnamed]
+        for name, files in unnamed:
+            if short_names.count(name) > 1 or name in self.sources:  # then by the path, or the common folder
+                name = printable(os.path.commonpath(files) if len(files) > 1 else files[0])
+            self.sources[free_name(name, self.sources)] = files
 
     @property
     def names(self) -> list[str]:
         return list(self.sources)
 
     def counts(self, tok: Tokenizer, progress: Progress | None = None) -> list[WordCounts]:
-        """The word counts of each domain, split as `tok` splits. Text is counted again only for another way of splitting.
+        """Return the word counts of each domain, split as `tok` splits. Pretokens that superwords may join count as one.
 
-        Pretokens that superwords may join are counted together, as one.
+        Text is counted again only for another way of splitting.
         """
-        return [text.counts for text in self._counted_for(tok, progress)]
+        return [text.counts for text in self._counted_texts(tok, progress)]
 
-    def together(self, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
-        """The word counts of all domains, split as `tok` splits, each pretoken apart."""
-        return WordCounts.merge([text.counts for text in self._counted_for(tok, progress, apart=True)])
+    def merged_counts(self, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
+        """Return the word counts of all domains, split as `tok` splits. Pretokens that superwords may join count separately."""
+        return WordCounts.merge([text.counts for text in self._counted_texts(tok, progress, join=False)])
 
     def read_fronts(self) -> None:
-        """Read the first block of each file, so that one that cannot be read is an error before long work."""
+        """Read the first block of each file, so that a file that cannot be read is an error before long work."""
         for source in self.sources.values():
             files = [*filter(can_read_again, source)] if isinstance(source, list) else []
             refuse_text(files, self.read)
-            blocks = (text_blocks([file], self.read, binary=self.binary) for file in files)
-            for block in itertools.chain(*(itertools.islice(each, 1) for each in blocks)):
-                report_skips(block.skips, self.read.skipper(None))
+            for file in files:
+                for block in itertools.islice(text_blocks([file], self.read, binary=self.binary), 1):
+                    report_skips(block.skips, self.read.skipper(None))
 
     def refuse_empty(self, size: int) -> None:
-        """Raise UsageError for a text without a byte, or without a pretoken."""
+        """Raise UsageError if the text has no byte or no pretoken."""
         if not size:
             raise UsageError(f"the text is empty ({', '.join(self.names)}). Check that the sources contain text")
 
-    def _counted_for(self, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> list[CountedText]:
-        """Return the counted text of each domain. One progress covers all domains."""
+    def _counted_texts(self, tok: Tokenizer, progress: Progress | None, join: bool = True) -> list[CountedText]:
+        """Return the counted text of each domain. join: whether pretokens that superwords may join count as one."""
         meter = self._meter("count", progress)
-        return [self._counts(name, tok, progress and meter.part(i), apart) for i, name in enumerate(self.names)]
+        return [self._counted_text(name, tok, progress and meter.part(i), join) for i, name in enumerate(self.names)]
 
     def _meter(self, stage: str, progress: Progress | None) -> Meter:
-        """The meter of a pass over the text, with a part for each domain."""
-        sizes = [stored_size(of) if isinstance(of, list) else 0 for of in self.sources.values()]
+        sizes = [stored_size(source) if isinstance(source, list) else 0 for source in self.sources.values()]
         return Meter(progress and partial(progress, stage), sizes)
 
     def refuse_pipes(self, tokenizers: Iterable[Tokenizer]) -> None:
-        """Raise UsageError for a pipe, which can be read only once, where the tokenizers need several passes over the text."""
-        both = (each for tok in tokenizers for each in (tok, unnormalized(tok)))
-        passes = {_way(tok, apart) for tok in both for apart in (False, True)}
+        """Raise UsageError for a pipe, which can be read only once, if the tokenizers need several passes over the text."""
+        toks = (each for tok in tokenizers for each in (tok, unnormalized(tok)))
+        passes = {_counting_key(tok, join) for tok in toks for join in (True, False)}
         for source in self.sources.values():
             if len(passes) > 1 and isinstance(source, list) and not all(map(can_read_again, source)):
                 raise UsageError(
@@ -201,10 +199,10 @@ class EvaluationText:
                     "text. Save it to a file, and give that"
                 )
 
-    def _counts(self, name: str, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> CountedText:
-        source, way = self.sources[name], _way(tok, apart)
-        patterns, joins, changes, searched = way
-        if (key := (name, *way)) in self._counted:
+    def _counted_text(self, name: str, tok: Tokenizer, progress: Progress | None, join: bool) -> CountedText:
+        source = self.sources[name]
+        patterns, joins, normalization, searched = counting_key = _counting_key(tok, join)
+        if (key := (name, *counting_key)) in self._counted:
             return self._counted[key]
         splitter = Splitter(*patterns, special_tokens=self.special_tokens, joins=joins)
         if isinstance(source, WordCounts):
@@ -216,7 +214,7 @@ class EvaluationText:
             if not self.normalized:
                 require_unchanged(tok, source)
             counted = CountedText(source)
-        elif any(changes) or searched:
+        elif any(normalization) or searched:
             read_on = (lambda done: progress("count", done, None)) if progress else None
             counted = count_texts(tok, self.texts(name, read_on), splitter, self.num_threads)
         else:
@@ -227,25 +225,25 @@ class EvaluationText:
         return counted
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None) -> dict[str, Usage]:
-        """The usage of `tok` on each domain, with the number of words, which takes another pass over the text."""
+        """Return the usage of `tok` on each domain, with the number of words, which takes another pass over the text."""
         usages, words = self._usages(tok, progress), self.surveyed[0]
         return {name: replace(usage, words=words.get(name)) for name, usage in usages.items()}
 
     def usage(self, tok: Tokenizer, progress: Progress | None = None) -> Usage:
-        """The usage of `tok` on all domains together, without the number of words."""
+        """Return the usage of `tok` on all domains, without the number of words."""
         return reduce(add, self._usages(tok, progress).values())
 
     def _usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
         if tok.vocabulary.library is not None:
-            meter = self._meter("encode", progress)  # all are checked before the first is read
-            texts = {name: self.texts(name, partial(meter.set, place)) for place, name in enumerate(self.names)}
-            return {name: measure_texts(tok, each) for name, each in texts.items()}
-        usages, counted = {}, self._counted_for(tok, progress)
+            meter = self._meter("encode", progress)  # all domains are checked before the first is read
+            texts = {name: self.texts(name, partial(meter.set, i)) for i, name in enumerate(self.names)}
+            return {name: measure_texts(tok, documents) for name, documents in texts.items()}
+        usages, counted = {}, self._counted_texts(tok, progress)
         meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
-        for place, (name, text) in enumerate(zip(self.names, counted, strict=True)):
-            usage = measure_usage(tok, text.counts, progress and meter.part(place))
-            for id, times in text.added.items():
-                usage.by_id[id] += np.uint64(times)
+        for i, (name, text) in enumerate(zip(self.names, counted, strict=True)):
+            usage = measure_usage(tok, text.counts, progress and meter.part(i))
+            for id, uses in text.added.items():
+                usage.by_id[id] += np.uint64(uses)
             usages[name] = replace(
                 usage,
                 tokens=usage.tokens + sum(text.added.values()),
@@ -255,7 +253,7 @@ class EvaluationText:
         return usages
 
     def texts(self, name: str, read_on: Callable[[int], None] | None = None) -> Iterator[str]:
-        """The documents of a domain. read_on: see `documents_of`. Raises UsageError for word counts."""
+        """Return the documents of a domain. read_on: see `documents_of`. Raises UsageError for word counts."""
         source = self.sources[name]
         if isinstance(source, WordCounts):
             raise UsageError(f"{name} contains word counts, which only byte-pair tokenizers encode; give the text")
@@ -263,19 +261,19 @@ class EvaluationText:
 
     @lazy
     def surveyed(self) -> tuple[dict[str, int], Sample]:
-        """The number of words of each domain but word counts and pipes, and an even sample of their documents."""
+        """The number of words of each domain except word counts and pipes, and an even sample of their documents."""
         return self.survey(count_words)
 
     @property
     def are_parallel(self) -> bool:
-        """Whether the sources may be translations of each other: all have names and the same number of lines."""
+        """True if the sources may be translations of each other: all have names and the same number of lines."""
         if not self.named or len(self.sources) < 2:
             return False
         lines = self.surveyed[1].lines
         return len(lines) == len(self.sources) and len({*lines.values()}) == 1
 
     def survey(self, words_in: Callable[[memoryview, np.ndarray], int]) -> tuple[dict[str, int], Sample]:
-        """What `surveyed` is, by a function that counts words: without counting, it takes a third of the time."""
+        """Return the result of `surveyed` with another function in place of `count_words`, which takes 2/3 of the time."""
         words, sample = {}, Sample()
         on_skip = (lambda skip: None) if self.read.skip_damaged else None  # the count of the same text warns
         for name, source in self.sources.items():
@@ -287,17 +285,17 @@ class EvaluationText:
                 data, ends = memoryview(block.data)[: block.nbytes], np.asarray(block.ends, np.int64)
                 words[name] += words_in(data, ends)
                 sample.add(data, ends)
-                sample.lines[name] = sample.lines.get(name, 0) + _lines(data, ends)
+                sample.lines[name] = sample.lines.get(name, 0) + _count_lines(data, ends)
         return words, sample
 
 
-def _way(tok: Tokenizer, apart: bool) -> tuple[Any, ...]:
-    """What decides how text is counted for a tokenizer; the same for tokenizers that share the counts."""
+def _counting_key(tok: Tokenizer, join: bool) -> tuple[Any, ...]:
+    """Return the properties of a tokenizer that decide how text is counted. Tokenizers with the same ones share the counts."""
     vocabulary = tok.vocabulary
     if vocabulary.library is not None:
-        return (id(tok),)  # it reads whole texts
+        return (id(tok),)  # it encodes whole texts
     searched = tuple(token for token in vocabulary.added_tokens if not token.special)
-    joins = None if apart else vocabulary.joined_bytes()
+    joins = vocabulary.joined_bytes() if join else None
     return vocabulary.split_patterns, joins, (*vocabulary.normalization, tok._core.cutter), searched
 
 
@@ -306,7 +304,7 @@ def count_texts(
 ) -> CountedText:
     """Count text that is normalized or searched for added tokens before it is split, one whole document at a time.
 
-    splitter: by default the tokenizer's. The stretches between which no token spans are counted where a text is one pretoken.
+    splitter: by default the tokenizer's. Without a split pattern, text is cut where no token spans.
     """
     added: Counter[int] = Counter()
     nbytes = characters = 0
@@ -316,20 +314,20 @@ def count_texts(
         for text in texts:
             nbytes += len(text.encode("utf-8", "replace"))
             characters += len(text)
-            for part in text_sections(tok._core, text):
-                if isinstance(part, int):
-                    added[part] += 1
+            for section in text_sections(tok._core, text):
+                if isinstance(section, int):
+                    added[section] += 1
                 else:
-                    yield part
+                    yield section
 
     splitter = splitter or Splitter(*tok.vocabulary.split_patterns)
     if tok._core.cutter is not None:
-        splitter = StretchSplitter(tok._core.cutter)
+        splitter = SegmentSplitter(tok._core.cutter)
     return CountedText(count_iterator(sections(), split=splitter, num_threads=num_threads), added, nbytes, characters)
 
 
-class StretchSplitter(Splitter):
-    """Cuts a text that is one pretoken between the characters that no token spans, as SentencePiece-style encoding does."""
+class SegmentSplitter(Splitter):
+    """Cuts a text that is one pretoken between characters that no token spans, as SentencePiece-style encoding does."""
 
     def __init__(self, cutter: Any):
         super().__init__()
@@ -339,15 +337,15 @@ class StretchSplitter(Splitter):
         return self._cutter.ends(data)
 
     def warn_of_long_pretokens(self, text: bytes) -> None:
-        """There is no pattern to warn of."""
+        """Warn of nothing: there is no pattern."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
     """The figures of one tokenizer on one text.
 
-    size: the number of ordinary tokens. usages: the figures of each domain. usage: those of all text.
-    scripts: the figures by script. swallowed: each token with its highest IoS; None without merges (WordPiece, Unigram).
+    size: the number of ordinary tokens. usages: by domain. usage: of all text. scripts: the figures by script.
+    swallowed: each token with its highest IoS; None without merges (WordPiece, Unigram).
     """
 
     tok: Tokenizer
@@ -358,9 +356,9 @@ class Judgement:
     swallowed: list[Swallowed] | None = field(repr=False)
 
     def junk_share(self, ios: float) -> float | None:
-        """The share of the tokens with an IoS of at least `ios`; None without merges."""
-        found = self.swallowed
-        return None if found is None else ratio(sum(token.ios >= ios for token in found), self.size)
+        """Return the share of the tokens with an IoS of at least `ios`; None without merges."""
+        tokens = self.swallowed
+        return None if tokens is None else ratio(sum(token.ios >= ios for token in tokens), self.size)
 
     def density(self) -> dict[str, float | None]:
         """Bytes per token by domain."""
@@ -375,12 +373,12 @@ Judgements = Mapping[str, Judgement]  # of one text, by the names of the tokeniz
 
 
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
-    """Encode the text with `tok`, and find how often each of its merges happens."""
+    """Encode the text with `tok`, and replay its merges."""
     # Tokenizers that other libraries run (WordPiece, Unigram) have no pretokens and no merges to replay.
     counts = text.counts(tok, progress) if tok.vocabulary.library is None else []
     swallowed: list[Swallowed] | None = None
     if counts:
-        replayed = replay_events(tok.vocabulary, text.together(tok, progress), progress)
+        replayed = replay_events(tok.vocabulary, text.merged_counts(tok, progress), progress)
         swallowed = swallowed_tokens(tok.vocabulary, replayed)
     usages = text.usages(tok, None if counts else progress)
     originals = text.counts(unnormalized(tok)) if counts else []
@@ -394,77 +392,75 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
 
 @dataclass
 class Sample:
-    """Every `step`-th of the `total` documents of a text, so that at most MOST are kept; of long documents, parts.
+    """Every `step`-th of the `total` excerpts of a text, which are its documents, long ones cut. At most MOST excerpts are kept.
 
-    lines: of each domain.
+    lines: the number of lines of each domain.
     """
 
-    units: list[bytes] = field(default_factory=list)
+    excerpts: list[bytes] = field(default_factory=list)
     total: int = 0
     step: int = 1
     nbytes: int = 0
     lines: dict[str, int] = field(default_factory=dict)
 
     def add(self, data: memoryview, ends: np.ndarray) -> None:
-        """Take the documents of a block into account."""
         starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-        if len(ends) and int((ends - starts).max()) > PART:
-            starts, ends = _parts(data, starts, ends)
-        for place in range(-self.total % self.step, len(ends), self.step):
-            if (unit := bytes(data[starts[place] : ends[place]])).strip():
-                self.units.append(unit)
-                self.nbytes += len(unit)
+        if len(ends) and int((ends - starts).max()) > EXCERPT:
+            starts, ends = _cut_long(data, starts, ends)
+        for i in range(-self.total % self.step, len(ends), self.step):
+            if (excerpt := bytes(data[starts[i] : ends[i]])).strip():
+                self.excerpts.append(excerpt)
+                self.nbytes += len(excerpt)
         self.total += len(ends)
-        while len(self.units) > MOST or self.nbytes > MOST_BYTES:
-            self.units = self.units[::2]
-            self.nbytes = sum(map(len, self.units))
+        while len(self.excerpts) > MOST or self.nbytes > MOST_BYTES:
+            self.excerpts = self.excerpts[::2]
+            self.nbytes = sum(map(len, self.excerpts))
             self.step *= 2
 
     def tokens(self, tok: Tokenizer) -> np.ndarray:
-        """int64: the tokens of each unit."""
-        texts = [unit.decode("utf-8", "replace") for unit in self.units]
+        """Return the number of tokens of each excerpt (int64)."""
+        texts = [excerpt.decode("utf-8", "replace") for excerpt in self.excerpts]
         return np.diff(tok.encode_batch_to_numpy(texts, disallowed_special=())[1])
 
     def density(self, tok: Tokenizer, special_tokens: Iterable[str]) -> float | None:
-        """Bytes per token, without the special tokens; None if there is no text."""
+        """Return bytes per token, without the special tokens; None if there is no text."""
         cut = re.compile(b"|".join(re.escape(text.encode()) for text in sorted(special_tokens, key=len, reverse=True)))
-        units = [part for unit in self.units for part in (cut.split(unit) if cut.pattern else [unit])]
-        sample = Sample(units, nbytes=sum(map(len, units)))
+        excerpts = [*itertools.chain(*map(cut.split, self.excerpts))] if cut.pattern else self.excerpts
+        sample = Sample(excerpts, nbytes=sum(map(len, excerpts)))
         return sample.nbytes / int(sample.tokens(tok).sum()) if sample.nbytes else None
 
 
-def _parts(data: memoryview, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places where documents begin and end, with long ones cut at the ends of lines."""
-    cut: list[tuple[int, int]] = []
+def _cut_long(data: memoryview, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the starts and ends of documents, with long ones cut at the ends of lines."""
+    spans: list[tuple[int, int]] = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        while end - start > PART:
-            line = bytes(data[start : start + PART]).rfind(b"\n")
-            size = line + 1 or PART
-            cut.append((start, start + size))
+        while end - start > EXCERPT:
+            size = bytes(data[start : start + EXCERPT]).rfind(b"\n") + 1 or EXCERPT
+            spans.append((start, start + size))
             start += size
-        cut.append((start, end))
-    return tuple(np.array(cut, np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
+        spans.append((start, end))
+    return tuple(np.array(spans, np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
 
 
 def count_words(data: bytes | memoryview, ends: np.ndarray) -> int:
-    """The number of words, runs of anything but white space, in documents. ends: where each of them ends."""
+    """Return the number of words in documents that end at `ends`. A word is a run of anything but white space."""
     text = b"\n".join([b"\n", *(data[start:end] for start, end in pairwise([0, *ends.tolist()]))])
-    return len(Splitter(_WORDS).ends(text)) - 1  # the first part is white space
+    return len(Splitter(_WORDS).ends(text)) - 1  # the first match is white space
 
 
-def _lines(data: memoryview, ends: np.ndarray) -> int:
-    """The number of lines in documents. The end of a document ends a line. ends: where each of them ends."""
+def _count_lines(data: memoryview, ends: np.ndarray) -> int:
+    """Return the number of lines in documents that end at `ends`. The end of a document ends a line."""
     text = np.frombuffer(data, np.uint8)
-    last = text[ends[np.diff(ends, prepend=0) > 0] - 1]  # byte of each document that is not empty
-    return int(np.count_nonzero(text == ord("\n")) + np.count_nonzero(last != ord("\n")))
+    last_bytes = text[ends[np.diff(ends, prepend=0) > 0] - 1]  # of the documents that are not empty
+    return int(np.count_nonzero(text == ord("\n")) + np.count_nonzero(last_bytes != ord("\n")))
 
 
-def text_blocks(sources: Sequence[Path | str], read: ReadOptions, **how: Any) -> Iterator[Block]:
-    """The blocks of some files. One that is one document comes in parts that end at lines. how: see `open_source`."""
+def text_blocks(sources: Sequence[Path | str], read: ReadOptions, **opening: Any) -> Iterator[Block]:
+    """Yield the blocks of files. A file that is one document is cut between lines. opening: see `open_source`."""
 
     def cut(buffer: bytearray, start: int, length: int) -> int:
         return buffer.rfind(b"\n", start, length) + 1
 
-    for block, _, _ in blocks_of([(source, 0, None) for source in sources], Place(), read, cut=cut, **how):
+    for block, _, _ in blocks_of([(source, 0, None) for source in sources], Place(), read, cut=cut, **opening):
         block.finish()
         yield block

@@ -1,4 +1,4 @@
-"""Judge tokenizers: `inspect` one, `compare` several on the same text, `measure_sizes` of one training."""
+"""Evaluate tokenizers: `inspect` one, `compare` several on the same text, `measure_sizes` of one training."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .tables import Best, Column, Table, cell_text
 from .token_lists import most_used_table, superwords_of
 from .verdict import Subject, summary, verdict
 
-LEAST_GROWTH = 1.25  # of the vocabulary, from which the gain of a doubling is computed
+LEAST_GROWTH = 1.25  # of the vocabulary; the gain of a doubling is not computed for less
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class Comparison(Report):
     judgements: dict[str, Judgement]
 
 
-TILES = (  # a table and a column of it
+TILES = (  # tables and columns
     ("compression", "bytes per token"),
     ("references", "Gini of 20 languages"),
     ("vocabularies", f"IoS ≥ {JUNK}"),
@@ -128,9 +128,9 @@ def inspect(
         figures = on_sample(tok, show)
         tables.append(references_table({name: figures}))
         unreachable = None
-        if tok.vocabulary.library is None:  # what WordPiece and Unigram cannot produce does not follow from a few texts
+        if tok.vocabulary.library is None:  # a few texts do not show what WordPiece and Unigram cannot produce
             reach = reach_of_tokens(tok, usage, show)
-            unreachable = {id for id, of in reach.items() if of.reason}
+            unreachable = {id for id, each in reach.items() if each.reason}
             tables += [unreachable_table(tok, reach), partial_table(tok, reach, usage)]
         if usage is not None and tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords:
             tables.append(worth_table(tok, usage))
@@ -196,15 +196,16 @@ def compare(
     with gc_paused(), drawn(progress) as show:
         judged, figures = {}, {}
         for number, (name, tok) in enumerate(named.items()):
-            judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
-            figures[name] = on_sample(tok, part)
+            progress_of_tok = part_of(show, number, len(named))
+            judged[name] = judge(tok, domains, progress_of_tok)
+            figures[name] = on_sample(tok, progress_of_tok)
         (base, first), *others = named.items()
         sample = domains.surveyed[1]
-        theirs = sample.tokens(first) if others else np.zeros(0, np.int64)
-        differences = {name: bootstrap(sample.tokens(tok), theirs) for name, tok in others}
+        base_tokens = sample.tokens(first) if others else np.zeros(0, np.int64)
+        differences = {name: bootstrap(sample.tokens(tok), base_tokens) for name, tok in others}
         tables = _tables(judged, figures, thresholds, domains.are_parallel)
         if others:
-            tables.insert(1, differences_table(base, differences, len(sample.units)))
+            tables.insert(1, differences_table(base, differences, len(sample.excerpts)))
         comparison = Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
@@ -216,9 +217,12 @@ def compare(
             charts=charts_of(judged, figures),
             provenance=provenance_of(named, domains),
         )
-        shown = [(comparison.table(key), heading) for key, heading in TILES]
-        shown = [each for each in shown if each[1] in [column.name for column in each[0].columns]]
-        comparison.tiles = [_tile(table, heading, len(named)) for table, heading in shown]
+        figures_of_tiles = ((comparison.table(key), heading) for key, heading in TILES)
+        comparison.tiles = [
+            _tile(table, heading, len(named))
+            for table, heading in figures_of_tiles
+            if heading in [column.name for column in table.columns]
+        ]
         return comparison
 
 
@@ -230,7 +234,7 @@ def report(
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
 ) -> Report:
-    """A report on one tokenizer, or a comparison of several on `text`; notebooks show it as a page.
+    """Return a report on one tokenizer, or a comparison of several on `text`. Notebooks show it as a page.
 
     `inspect` and `compare` make the same reports, and accept more options.
 
@@ -257,34 +261,32 @@ def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], p
     total = next(iter(judged.values())).usage.tokens
     shorter = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
     compression = (
-        Measure(Column("ordinary tokens", "count"), lambda of: of.size),
-        Measure(Column("tokens of the text", "count"), lambda of: of.usage.tokens),
-        Measure(Column("relative", "share", shorter, best="min"), lambda of: ratio(of.usage.tokens, total)),
+        Measure(Column("ordinary tokens", "count"), lambda judged: judged.size),
+        Measure(Column("tokens of the text", "count"), lambda judged: judged.usage.tokens),
+        Measure(Column("relative", "share", shorter, best="min"), lambda judged: ratio(judged.usage.tokens, total)),
         *metrics.DENSITY,
     )
     lost = "tokens that lost at least this share of their occurrences to one merge, so that they hardly occur alone"
+    junk = [Column(f"IoS ≥ {value}", "share", lost, best="min") for value in thresholds]
     composition = (
         metrics.USED,
-        *(
-            Measure(Column(f"IoS ≥ {value}", "share", lost, best="min"), partial(Judgement.junk_share, ios=value))
-            for value in thresholds
-        ),
-        Measure(Column("mean token characters", "number"), lambda of: metrics.mean_token_characters(of.tok)),
-        Measure(Column("word-initial", "share"), lambda of: metrics.word_initial_share(of.tok)),
+        *map(Measure, junk, (partial(Judgement.junk_share, ios=value) for value in thresholds)),
+        Measure(Column("mean token characters", "number"), lambda judged: metrics.mean_token_characters(judged.tok)),
+        Measure(Column("word-initial", "share"), lambda judged: metrics.word_initial_share(judged.tok)),
         metrics.RENYI,
     )
-    composed = "Composition of the vocabularies"
-    fertility = {name: of.fertility() for name, of in judged.items()}
-    density = {name: of.density() for name, of in judged.items()}
-    alike = token_lists.with_words_as_pretokens(judged)
-    scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in alike.items()}
-    note = token_lists.LEFT_OUT if len(alike) < len(judged) else ""
+    composition_title = "Composition of the vocabularies"
+    fertility = {name: each.fertility() for name, each in judged.items()}
+    density = {name: each.density() for name, each in judged.items()}
+    comparable = token_lists.with_words_as_pretokens(judged)
+    scripts = {name: each.scripts.pairs("script", "bytes per token") for name, each in comparable.items()}
+    note = token_lists.LEFT_OUT if len(comparable) < len(judged) else ""
     base, *others = judged
-    spanning = {name: of for name, of in judged.items() if superwords_of(of.tok)}
+    with_superwords = {name: each for name, each in judged.items() if superwords_of(each.tok)}
     by_script = "Bytes per token, by script of the pretoken's first letter"
     return [
         metrics.measured_table("compression", "Compression", judged, compression),
-        metrics.measured_table("vocabularies", composed, judged, composition, metrics.RENYI_CAUTION),
+        metrics.measured_table("vocabularies", composition_title, judged, composition, metrics.RENYI_CAUTION),
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
         _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
@@ -292,61 +294,58 @@ def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], p
         _side_by_side("scripts", by_script, "script", scripts, "max", note),
         _overlap(judged),
         *(token_lists.exchanged_table(base, other, judged) for other in others),
-        *([token_lists.superwords_table(judged)] if spanning else []),
-        *(most_used_table(name, of) for name, of in spanning.items()),
+        *([token_lists.superwords_table(judged)] if with_superwords else []),
+        *(most_used_table(name, each) for name, each in with_superwords.items()),
     ]
 
 
-def _tiles(of: Inspection) -> list[Tile]:
-    values = {"ordinary tokens": f"{len(ordinary_tokens(of.tok.vocabulary)):,}"}
-    if of.judgement is not None:
-        text = of.table("text").pairs("what", "value")
+def _tiles(inspection: Inspection) -> list[Tile]:
+    values = {"ordinary tokens": f"{len(ordinary_tokens(inspection.tok.vocabulary)):,}"}
+    if inspection.judgement is not None:
+        text = inspection.table("text").pairs("what", "value")
         values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
         values["of the vocabulary used"] = str(text["vocabulary used"])
-        if (swallowed := of.judgement.swallowed) is not None:
+        if (swallowed := inspection.judgement.swallowed) is not None:
             values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in swallowed):,}"
     lists = {"unreachable": "tokens that no text produces", "partial": "tokens that are not whole UTF-8"}
-    values |= {lists[table.key]: f"{len(table.rows):,}" for table in of.tables if table.key in lists}
+    values |= {lists[table.key]: f"{len(table.rows):,}" for table in inspection.tables if table.key in lists}
     return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
 
 
 def _tile(table: Table, heading: str, tokenizers: int) -> Tile:
-    """The figure of each tokenizer in a column of a table, and whether it is the best."""
-    place = [column.name for column in table.columns].index(heading)
-    column = replace(table.columns[place], best=table.columns[place].best or "max")
-    own = Table("", "", (table.columns[0], column), [(row[0], row[place]) for row in table.rows[:tokenizers]])
+    """Return the figure of each tokenizer in a column of a table, and whether it is the best."""
+    i = [column.name for column in table.columns].index(heading)
+    column = replace(table.columns[i], best=table.columns[i].best or "max")
+    own = Table("", "", (table.columns[0], column), [(row[0], row[i]) for row in table.rows[:tokenizers]])
     best = own.best()
     figures = [(str(name), cell_text(value, column) or "–") for name, value in own.rows]
-    return heading, [(name, figure, (i, 1) in best) for i, (name, figure) in enumerate(figures)]
+    return heading, [(name, figure, (row, 1) in best) for row, (name, figure) in enumerate(figures)]
 
 
 def _side_by_side(
     key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]], best: Best, note: str = ""
 ) -> Table:
     """A column for each name in `figures`, and a row for each figure that one of them has."""
-    rows = [(row, *(of.get(row) for of in figures.values())) for row in dict.fromkeys(chain(*figures.values()))]
+    rows = [(row, *(column.get(row) for column in figures.values())) for row in dict.fromkeys(chain(*figures.values()))]
     columns = (Column(name, "number", digits=3, json_key=free_name(name, [first])) for name in figures)
     return Table(key, title, (Column(first), *columns), rows, note, best_in_rows=best)
 
 
 def _overlap(judged: Judgements) -> Table:
-    tokens = {name: set(ordinary_tokens(of.tok.vocabulary).values()) for name, of in judged.items()}
+    tokens = {name: set(ordinary_tokens(each.tok.vocabulary).values()) for name, each in judged.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
-    columns = (
-        Column("tokens of"),
-        *(Column(f"in {name}", "share", digits=1, json_key=f"in_{name}_share") for name in judged),
-    )
+    columns = (Column(f"in {name}", "share", digits=1, json_key=f"in_{name}_share") for name in judged)
     note = "The share of the row's tokens that the column's vocabulary also has."
-    return Table("overlap", "Tokens in common", columns, rows, note)
+    return Table("overlap", "Tokens in common", (Column("tokens of"), *columns), rows, note)
 
 
 def measure_sizes(
     tokenizers: Mapping[int, Tokenizer], text: EvaluationText, note: str, progress: Progress | None = None
 ) -> Report:
-    """Bytes per token of `tokenizers` by vocabulary size, and what each gains over the one before. note: which text it is.
+    """Return the bytes per token of `tokenizers` by vocabulary size, with their gains over the size before. note: on the text.
 
-    The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. A
-    size for which the training text had too few pairs has none, and one less than a quarter above the one before.
+    The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. It
+    is not computed if the training text had too few pairs for n2, or if n2 is less than LEAST_GROWTH * n1.
     """
     if short := [tok.n_vocab for size, tok in tokenizers.items() if tok.n_vocab < size]:
         note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."
@@ -357,11 +356,11 @@ def measure_sizes(
         text.refuse_empty(usage.bytes)
         density = ratio(usage.bytes, usage.tokens)
         gain = doubling = None
-        if rows and density and rows[-1][2]:
-            quotient = density / rows[-1][2]
+        if rows and density and (density_before := rows[-1][2]):
+            quotient, growth = density / density_before, size / rows[-1][0]
             gain = quotient - 1
-            growth = size / rows[-1][0]
-            doubling = quotient ** (1 / log2(growth)) - 1 if tok.n_vocab == size and growth >= LEAST_GROWTH else None
+            if tok.n_vocab == size and growth >= LEAST_GROWTH:
+                doubling = quotient ** (1 / log2(growth)) - 1
         rows.append((size, usage.tokens // scale, density, gain, doubling))
     columns = (
         Column("vocabulary size", "count"),
@@ -370,8 +369,8 @@ def measure_sizes(
         Column("gain", "share", "increase in bytes per token over the previous size"),
         Column("gain of a doubling", "share", "the gain as it would be for twice the size before"),
     )
-    densities = [(size, density) for size, _, density, *_ in rows if density is not None]
-    line = Series("bytes per token", [size for size, _ in densities], [y for _, y in densities], range(len(densities)))
+    measured = [(size, density) for size, _, density, *_ in rows if density is not None]
+    line = Series("bytes per token", [size for size, _ in measured], [y for _, y in measured], range(len(measured)))
     bend = "Bytes per token at each vocabulary size. The line bends where a doubling begins to gain less."
     size_axis, density_axis = Axis("vocabulary size", "count", True), Axis("bytes per token")
     chart = Chart("sizes", "Bytes per token by vocabulary size", bend, "lines", size_axis, density_axis, [line])
@@ -380,6 +379,6 @@ def measure_sizes(
         lead=note,
         about={"text": note},
         tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
-        charts=[chart] if densities else [],
+        charts=[chart] if measured else [],
         provenance=provenance_of({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}, text),
     )

@@ -1,11 +1,11 @@
-"""Figures of a tokenizer on counted text: how often each token is used, compression, fertility, the share in use.
+"""Figures of a tokenizer on counted text: uses of each token, compression, fertility, share of tokens in use.
 
-bytes, characters, words per token    how much text a token holds; a word is a run of non-white-space
+bytes, characters, words per token    the text in a token; a word is a run of characters other than white space
 fertility                             tokens per word (Rust et al. 2021, "How Good is Your Tokenizer?")
 word-initial                          a token that starts with white space and continues with something else
 Rényi efficiency                      Zouhar et al. 2023, "Tokenization and the Noiseless Channel", arXiv 2306.16842:
-                                      H_a(p) / log |V| with H_a(p) = log(sum p ** a) / (1 - a), a = 2.5, where p is how
-                                      often each token is used and |V| the number of tokens that text can produce
+                                      H_a(p) / log |V| with H_a(p) = log(sum p ** a) / (1 - a), a = 2.5, where p are the
+                                      shares of the tokens in the text and |V| the number of tokens that text can produce
 Gini coefficient                      of the token costs c of n languages, in ascending order (Foroutan, Meister et al. 2025,
                                       "Parity-Aware Byte-Pair Encoding", arXiv 2508.04796):
                                       (n + 1 - 2 * sum((n + 1 - i) * c[i] for i in 1..n) / sum(c)) / n
@@ -38,19 +38,19 @@ from .tables import Best, Cell, Column, Figure, Table, Token
 if TYPE_CHECKING:
     from .evaluation_text import Judgement, Judgements
 
-SLICE = 1 << 18  # about how many bytes of pretokens are taken at a time
-TOGETHER = 64  # texts encoded at a time
+SLICE = 1 << 18  # bytes of pretokens in a slice, about
+BATCH = 64  # texts encoded at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Usage:
-    """The tokens that a tokenizer makes of counted text.
+    """The uses of tokens in a text.
 
-    by_id: uint64, how often each id is used, including added tokens; one number per id.
+    by_id: uint64 (n_ids,), the uses of each id, added tokens included.
     tokens, pretokens, bytes, characters: totals over the text. A character is counted at its first byte.
-    words: runs of non-white-space; None if only word counts were given, which do not tell.
-    counts: uint64, how often each distinct pretoken occurs.
-    ids, tokens_by_pretoken: what `segment` gives for these pretokens.
+    words: runs of characters other than white space; None for word counts, which do not record them.
+    counts: uint64, the count of each distinct pretoken.
+    ids, tokens_by_pretoken: the result of `encode_pretokens`.
     """
 
     by_id: np.ndarray = field(repr=False)
@@ -64,10 +64,9 @@ class Usage:
     tokens_by_pretoken: np.ndarray = field(repr=False)
 
     def __add__(self, other: Usage) -> Usage:
-        """The usage of both texts together."""
-        sums, rows = ("by_id", "tokens", "pretokens", "bytes", "characters"), ("counts", "ids", "tokens_by_pretoken")
+        sums, columns = ("by_id", "tokens", "pretokens", "bytes", "characters"), ("counts", "ids", "tokens_by_pretoken")
         both: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in sums}
-        both |= {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in rows}
+        both |= {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in columns}
         words = None if self.words is None or other.words is None else self.words + other.words
         return Usage(words=words, **both)
 
@@ -75,13 +74,13 @@ class Usage:
 def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> Usage:
     """Encode every distinct pretoken of `counts`, which must be cut by the tokenizer's own split pattern."""
     require_same_split(tok, counts)
-    ids, lengths = segment(tok, counts, progress)
-    by_id = np.zeros(ids_of(tok), np.uint64)
+    ids, lengths = encode_pretokens(tok, counts, progress)
+    by_id = np.zeros(n_ids(tok), np.uint64)
     np.add.at(by_id, ids, np.repeat(counts.counts, lengths))
     return Usage(
         by_id,
         tokens=dot(lengths, counts.counts),
-        pretokens=dot(np.ones(len(counts), np.int64), counts.counts),
+        pretokens=int(counts.counts.sum()),
         bytes=counts.counted_bytes,
         characters=dot(characters_by_pretoken(counts), counts.counts),
         words=None,
@@ -92,21 +91,21 @@ def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None 
 
 
 def measure_texts(tok: Tokenizer, texts: Iterable[str]) -> Usage:
-    """Encode whole texts, for a tokenizer that another library runs: it has no merges to replay and no pretokens to count."""
-    by_id = np.zeros(ids_of(tok), np.uint64)
+    """Encode whole texts with a tokenizer that another library runs: it has no pretokens and no merges to replay."""
+    by_id = np.zeros(n_ids(tok), np.uint64)
     nbytes = characters = 0
     texts = iter(texts)
-    while some := list(islice(texts, TOGETHER)):
-        ids, _ = tok.encode_batch_to_numpy(some, disallowed_special=())
+    while batch := list(islice(texts, BATCH)):
+        ids, _ = tok.encode_batch_to_numpy(batch, disallowed_special=())
         by_id += np.bincount(ids, minlength=len(by_id)).astype(np.uint64)
-        nbytes += sum(len(text.encode("utf-8", "replace")) for text in some)
-        characters += sum(map(len, some))
-    none = np.zeros(0, np.int64)
-    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, None, none.astype(np.uint64), none, none)
+        nbytes += sum(len(text.encode("utf-8", "replace")) for text in batch)
+        characters += sum(map(len, batch))
+    empty = np.zeros(0, np.int64)
+    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, None, empty.astype(np.uint64), empty, empty)
 
 
 def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
-    """Raise UsageError for counts of pretokens that another split pattern made."""
+    """Raise UsageError for word counts of another split pattern."""
     theirs, ours = counts.split_patterns, tok.vocabulary.split_patterns
     if theirs and theirs != ours:
         raise UsageError(
@@ -116,63 +115,66 @@ def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
 
 
 def require_unchanged(tok: Tokenizer, counts: WordCounts) -> None:
-    """Raise UsageError for counts with a pretoken that the tokenizer normalizes, or finds an added token in."""
+    """Raise UsageError for word counts with a pretoken that the tokenizer normalizes, or that contains an added token."""
     vocabulary = tok.vocabulary
-    # Word counts do not record the ends of texts, which the other steps change.
+    # "Prepend" and "Strip" change the ends of texts, which word counts do not record.
     steps = tuple(step for step in vocabulary.normalization.other_steps if step[0] not in ("Prepend", "Strip"))
     if not steps and all(token.special for token in vocabulary.added_tokens):
         return
     core = Tokenizer(vocabulary.replace(normalization=Normalization(steps)))._core
     for pretoken, _ in counts.items():
         text = repair(pretoken)
-        found = [*text_sections(core, text)] or [b""]
-        if found != [text.encode()]:
-            does = "normalizes it" if all(isinstance(part, bytes) for part in found) else "finds an added token in it"
+        sections = [*text_sections(core, text)] or [b""]
+        if sections != [text.encode()]:
+            added = any(isinstance(section, int) for section in sections)
+            change = "finds an added token in it" if added else "normalizes it"
             raise UsageError(
-                f"the word counts contain {text!r:.40}, but the tokenizer {tok.name} {does}; give the text itself"
+                f"the word counts contain {text!r:.40}, but the tokenizer {tok.name} {change}; give the text itself"
             )
 
 
-def ids_of(tok: Tokenizer) -> int:
+def n_ids(tok: Tokenizer) -> int:
     """The number of ids, those of added tokens included."""
     return max(len(tok.vocabulary.tokens), tok.n_vocab)
 
 
 @lru_cache(maxsize=2)
 def one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
-    """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalization."""
-    kept = Normalization(space_mark=vocabulary.normalization.space_mark)
-    changes: dict[str, Any] = {"split_patterns": (), "dropped": "", "normalization": kept}
+    """Return the tokenizer for which any text is one pretoken: no split, no added tokens, no normalization."""
+    normalization = Normalization(space_mark=vocabulary.normalization.space_mark)
+    changes: dict[str, Any] = {"split_patterns": (), "dropped": "", "normalization": normalization}
     if vocabulary.has_superwords:
-        made = {*vocabulary.superwords[:, 2].tolist()}
-        tokens = (None if id in made else token for id, token in enumerate(vocabulary.tokens))
+        superwords = {*vocabulary.superwords[:, 2].tolist()}
+        tokens = (None if id in superwords else token for id, token in enumerate(vocabulary.tokens))
         changes |= {"tokens": tuple(tokens), "superwords": ()}
     return Tokenizer(without_added(vocabulary).replace(**changes))
 
 
 def without_added(vocabulary: Vocabulary) -> Vocabulary:
-    """The vocabulary with none of its added tokens but the unknown token."""
-    kept = tuple(token for token in vocabulary.added_tokens if token.id == vocabulary.unknown)
-    return vocabulary.replace(added_tokens=kept)
+    """Return the vocabulary without its added tokens, except the unknown token."""
+    unknown = tuple(token for token in vocabulary.added_tokens if token.id == vocabulary.unknown)
+    return vocabulary.replace(added_tokens=unknown)
 
 
-def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of every pretoken in sequence (uint32), and the number of ids of each pretoken (int64)."""
+def encode_pretokens(
+    tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of all pretokens one after the other (uint32), and the number of ids of each pretoken (int64)."""
     core = (tok if tok.vocabulary.has_superwords else one_pretoken(tok.vocabulary))._core
     plan = core.plan((), ())
-    numbers = np.zeros(len(counts), np.int64)
-    segments = [np.zeros(0, np.uint32)]
-    for rows, data, offsets in slices(counts):  # each pretoken is a document
+    lengths = np.zeros(len(counts), np.int64)
+    slices_of_ids = [np.zeros(0, np.uint32)]
+    for rows, data, offsets in slices(counts):  # each pretoken is encoded as a document
         ids, ends = core.encode_documents(data.tobytes(), offsets[1:], plan)
-        segments.append(np.frombuffer(ids, np.uint32))
-        numbers[rows] = np.diff(np.asarray(ends, np.int64), prepend=0)
+        slices_of_ids.append(np.frombuffer(ids, np.uint32))
+        lengths[rows] = np.diff(np.asarray(ends, np.int64), prepend=0)
         if progress is not None:
             progress("segment", rows.stop, len(counts))
-    return np.concatenate(segments), numbers
+    return np.concatenate(slices_of_ids), lengths
 
 
 def slices(counts: WordCounts) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Consecutive pretokens of about SLICE bytes: their rows, their bytes, and the offsets in these (uint64, one more)."""
+    """Yield pretokens of about SLICE bytes: their rows, their bytes, and their offsets in these (uint64, one more)."""
     first = 0
     while first < len(counts):
         stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(SLICE), "right")) - 1
@@ -183,7 +185,7 @@ def slices(counts: WordCounts) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]
 
 
 def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
-    """int64: the number of characters of each pretoken, counted at their first bytes."""
+    """Return the number of characters of each pretoken (int64), counted at their first bytes."""
     characters = np.zeros(len(counts), np.int64)
     for rows, data, offsets in slices(counts):
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])
@@ -192,23 +194,23 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
 
 
 def unnormalized(tok: Tokenizer) -> Tokenizer:
-    """The tokenizer without the steps that change characters; itself if it has none."""
+    """Return the tokenizer without the steps that change characters; itself if it has none."""
     vocabulary = tok.vocabulary
     if vocabulary.library is not None or not (steps := vocabulary.normalization.other_steps):
         return tok
-    kept = tuple(step for step in vocabulary.normalization.normalizers if step not in steps)
-    return Tokenizer(vocabulary.replace(normalization=vocabulary.normalization._replace(normalizers=kept)))
+    others = tuple(step for step in vocabulary.normalization.normalizers if step not in steps)
+    return Tokenizer(vocabulary.replace(normalization=vocabulary.normalization._replace(normalizers=others)))
 
 
 @lru_cache(maxsize=4)
 def ordinary_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
-    """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
+    """The bytes of the tokens that ordinary text can produce, neither added nor removed, by id in ascending order."""
     left_out = vocabulary.removed | {token.id for token in vocabulary.added_tokens}
     return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
 
 
 def decode_only_ids(vocabulary: Vocabulary) -> list[int]:
-    """The ids that are only decoded, in ascending order, without those of added tokens."""
+    """The ids that are only decoded, in ascending order, without added tokens."""
     return sorted({id for id, _ in vocabulary.decode_only}.difference(token.id for token in vocabulary.added_tokens))
 
 
@@ -251,7 +253,7 @@ _WORD_INITIAL = re.compile(b"(?s)(?:%b)(?!%b)." % (_SPACE, _SPACE))
 
 
 def renyi_efficiency(by_id: np.ndarray, vocab_size: int) -> float | None:
-    """H_a of the usage over log(vocab_size): 1 if all tokens are used equally. None if nothing is used.
+    """Return H_a of the uses over log(vocab_size): 1 if all tokens are used equally. None if nothing is used.
 
     >>> import numpy as np
     >>> renyi_efficiency(np.array([5, 5, 5, 5]), 4), renyi_efficiency(np.array([20, 0, 0, 0]), 4)
@@ -266,12 +268,10 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int) -> float | None:
 
 @lru_cache(maxsize=4)
 def word_initial_ids(vocabulary: Vocabulary) -> list[int]:
-    """The word-initial tokens: they start with white space and continue with something else."""
     return [id for id, token in ordinary_tokens(vocabulary).items() if _WORD_INITIAL.match(token)]
 
 
 def word_initial_share(tok: Tokenizer) -> float | None:
-    """The share of the vocabulary that is word-initial."""
     return ratio(len(word_initial_ids(tok.vocabulary)), len(ordinary_tokens(tok.vocabulary)))
 
 
@@ -283,15 +283,14 @@ def mean_token_characters(tok: Tokenizer) -> float | None:
 
 
 def used_tokens(tok: Tokenizer, usage: Usage) -> int:
-    """The number of ordinary tokens that the text uses."""
     return int((usage.by_id[list(ordinary_tokens(tok.vocabulary))] > 0).sum())
 
 
 class Measure(NamedTuple):
-    """A figure of a tokenizer on a text: its column in tables, and how it is computed."""
+    """A figure of a tokenizer on a text: its column in tables, and the function that computes it."""
 
     column: Column
-    of: Callable[[Judgement], float | None]
+    compute: Callable[[Judgement], float | None]
 
 
 def _total(name: str) -> Measure:
@@ -299,7 +298,7 @@ def _total(name: str) -> Measure:
 
 
 def _quotient(name: str, help: str = "", best: Best = "max") -> Measure:
-    """The measure of two totals of a Usage, such as "bytes per token"."""
+    """Return the measure for the ratio of two totals of a Usage, such as "bytes per token"."""
     above, below = name.split(" per ")
     column = Column(name, "number", help, 3, best=best)
     return Measure(column, lambda judged: ratio(getattr(judged.usage, above), getattr(judged.usage, f"{below}s")))
@@ -316,6 +315,10 @@ USED = Measure(
     Column("vocabulary used", "share", best="max"),
     lambda judged: ratio(used_tokens(judged.tok, judged.usage), judged.size),
 )
+WORD_INITIAL = Measure(
+    Column("word-initial, of the tokens of the text", "share"),
+    lambda judged: ratio(int(judged.usage.by_id[word_initial_ids(judged.tok.vocabulary)].sum()), judged.usage.tokens),
+)
 RENYI = Measure(
     Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
     lambda judged: renyi_efficiency(judged.usage.by_id, judged.size),
@@ -330,12 +333,7 @@ TEXT_MEASURES = (
     _quotient("tokens per pretoken", best=""),
     USED,
     Measure(Column("tokens used", "count"), lambda judged: used_tokens(judged.tok, judged.usage)),
-    Measure(
-        Column("word-initial, of the tokens of the text", "share"),
-        lambda judged: ratio(
-            int(judged.usage.by_id[word_initial_ids(judged.tok.vocabulary)].sum()), judged.usage.tokens
-        ),
-    ),
+    WORD_INITIAL,
     RENYI,
 )
 
@@ -343,18 +341,16 @@ TEXT_MEASURES = (
 def overview_table(tok: Tokenizer) -> Table:
     """Facts about the vocabulary that do not depend on a text."""
     vocabulary = tok.vocabulary
-    tokens = ordinary_tokens(tok.vocabulary).values()
+    tokens, decode_only = ordinary_tokens(vocabulary).values(), decode_only_ids(vocabulary)
     count, number = Column("", "count"), Column("", "number", digits=3)
+    superwords = "; then superwords of whole pretokens" if vocabulary.has_superwords else ""
     rows: list[tuple[Cell, ...]] = [
         ("ordinary tokens", Figure(len(tokens), count)),
         ("added tokens", Figure(len(vocabulary.added_tokens), count)),
         ("ids (rows of an embedding table)", Figure(vocabulary.n_vocab, count)),
         ("removed tokens", Figure(len(vocabulary.removed), count)),
-        *([("decode-only tokens", Figure(len(decoded), count))] if (decoded := decode_only_ids(vocabulary)) else []),
-        (
-            "merging",
-            ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if vocabulary.has_superwords else ""),
-        ),
+        *([("decode-only tokens", Figure(len(decode_only), count))] if decode_only else []),
+        ("merging", ORDERS[vocabulary.order] + superwords),
         ("alphabet", vocabulary.alphabet),
         ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
         ("mean bytes of a token", Figure(ratio(sum(map(len, tokens)), len(tokens)), number)),
@@ -366,11 +362,11 @@ def overview_table(tok: Tokenizer) -> Table:
 
 
 def text_table(judged: Judgement) -> Table:
-    """The figures of a text, in one column. Pretokens are counted where the split pattern alone decides what they are."""
+    """The figures of a text, in one column. Those of pretokens are left out where more than the split pattern decides on them."""
     usage, vocabulary = judged.usage, judged.tok.vocabulary
     pretokens = bool(vocabulary.split_patterns) and not vocabulary.has_superwords and usage.pretokens > 0
-    shown = [measure for measure in TEXT_MEASURES if pretokens or "pretoken" not in measure.column.name]
-    rows = [(column.name, Figure(of(judged), column)) for column, of in shown]
+    measures = [measure for measure in TEXT_MEASURES if pretokens or "pretoken" not in measure.column.name]
+    rows = [(column.name, Figure(compute(judged), column)) for column, compute in measures]
     unknown = " Word counts alone do not record how many there are." if usage.words is None else ""
     note = f"A word is a run of characters other than white space.{unknown} {RENYI_CAUTION}"
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
@@ -379,20 +375,21 @@ def text_table(judged: Judgement) -> Table:
 def measured_table(
     key: str, title: str, judged: Judgements, measures: Sequence[Measure], note: str = "", first: str = "tokenizer"
 ) -> Table:
-    """A row of measures for each name in `judged`; `first` is the heading of the names."""
-    rows = [(name, *(measure.of(each) for measure in measures)) for name, each in judged.items()]
+    """A row of measures for each name in `judged`. first: the heading of the names."""
+    rows = [(name, *(measure.compute(each) for measure in measures)) for name, each in judged.items()]
     return Table(key, title, (Column(first), *(measure.column for measure in measures)), rows, note)
 
 
 def domains_table(judged: Judgement) -> Table:
     """The figures of each domain: a file, a folder, a language."""
-    apart = {name: replace(judged, usage=usage) for name, usage in judged.usages.items()}
-    measures = [Measure(replace(of.column, best=""), of.of) for of in (BYTES, TOKENS, *DENSITY, USED, RENYI)]
-    return measured_table("domains", "By source", apart, measures, first="source")
+    by_domain = {name: replace(judged, usage=usage) for name, usage in judged.usages.items()}
+    measures = (BYTES, TOKENS, *DENSITY, USED, RENYI)
+    plain = [Measure(replace(column, best=""), compute) for column, compute in measures]
+    return measured_table("domains", "By source", by_domain, plain, first="source")
 
 
 def gini(costs: Iterable[float]) -> float | None:
-    """The Gini coefficient of positive costs; None for fewer than two of them.
+    """Return the Gini coefficient of positive costs; None for fewer than two of them.
 
     >>> gini([3, 3, 3]), gini([1, 3])
     (0.0, 0.25)
@@ -401,19 +398,20 @@ def gini(costs: Iterable[float]) -> float | None:
     n, total = len(ordered), sum(ordered)
     if n < 2 or not total:
         return None
-    weighted = sum((n - place) * cost for place, cost in enumerate(ordered))
+    weighted = sum((n - i) * cost for i, cost in enumerate(ordered))
     return (n + 1 - 2 * weighted / total) / n
 
 
 def languages_table(judged: Judgements) -> Table:
-    """A row for each tokenizer: how unequal its domains are, and which costs most."""
+    """A row for each tokenizer: the inequality of its domains, and the most expensive of them."""
     rows = []
-    for name, of in judged.items():
-        density = {domain: usage.tokens / usage.bytes for domain, usage in of.usages.items() if usage.bytes}
-        dearest = max(density, key=density.__getitem__, default=None)
-        of_tokens = gini(usage.tokens for usage in of.usages.values() if usage.tokens)
-        most = None if dearest is None else ratio(1, density[dearest])
-        rows.append((name, of_tokens, gini(density.values()), dearest, most))
+    for name, judgement in judged.items():
+        usages = judgement.usages
+        costs = {domain: usage.tokens / usage.bytes for domain, usage in usages.items() if usage.bytes}
+        dearest = max(costs, key=costs.__getitem__, default=None)
+        gini_of_tokens = gini(usage.tokens for usage in usages.values() if usage.tokens)
+        density = None if dearest is None else ratio(1, costs[dearest])
+        rows.append((name, gini_of_tokens, gini(costs.values()), dearest, density))
     columns = (
         Column("tokenizer"),
         Column("Gini of tokens", "number", "0: every language takes the same number of tokens", 3, best="min"),
@@ -431,16 +429,16 @@ def languages_table(judged: Judgements) -> Table:
 def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]]) -> Table:
     """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text.
 
-    domains: the word counts of each, with their usage, and those of its text as it was before normalization.
+    domains: the word counts of each, their usage, and the word counts of its text before normalization.
     """
-    sums = np.zeros((4, len(SCRIPTS)))  # pretokens, tokens, bytes, characters
+    sums = np.zeros((4, len(SCRIPTS)))  # rows: pretokens, tokens, bytes, characters
 
-    def add(first: int, counts: WordCounts, *values: np.ndarray) -> None:
+    def add(first_row: int, counts: WordCounts, *columns: np.ndarray) -> None:
         texts = (pretoken.decode("utf-8", "replace") for pretoken, _ in counts.items())
-        of_first_letters = (next(filter(None, map(_script_of, text)), 0) for text in texts)
-        scripts = np.fromiter(of_first_letters, np.int64, len(counts))
-        for place, of in enumerate(values, first):
-            sums[place] += np.bincount(scripts, of * counts.counts.astype(np.float64), len(SCRIPTS))
+        scripts_of_texts = (next(filter(None, map(_script_of, text)), 0) for text in texts)
+        scripts = np.fromiter(scripts_of_texts, np.int64, len(counts))
+        for row, column in enumerate(columns, first_row):
+            sums[row] += np.bincount(scripts, column * counts.counts.astype(np.float64), len(SCRIPTS))
 
     for counts, usage, original in domains:
         add(0, counts, np.ones(len(counts)), usage.tokens_by_pretoken)

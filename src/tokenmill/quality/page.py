@@ -1,6 +1,6 @@
-"""A report as one self-contained HTML page: verdict, charts and sortable tables. It loads nothing from a network.
+"""Renders a report as one self-contained HTML page: verdict, charts and sortable tables. It loads nothing from a network.
 
-Everything from a vocabulary or a file name passes through `html.escape`. A Content-Security-Policy in the page allows its
+All text from a vocabulary or a file name passes through `html.escape`. The Content-Security-Policy of the page allows its
 one script, by hash, and no requests.
 """
 
@@ -17,7 +17,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from ..tokenizer.display import visible
-from .charts import Chart, draw, places
+from .charts import Chart, colors, draw
 from .references import asset
 from .tables import NUMERIC, Column, Table, Token, cell_text
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 LONG = 20  # a table with more rows scrolls and can be searched
 SHORT = 20  # characters; a name up to this is never wrapped
-LABEL = 26  # characters; a label beside a value up to this is wrapped only on narrow screens
+LABEL = 26  # characters; the name of a value up to this is wrapped only on narrow screens
 MOST_SERIES = 4  # lines that can be distinguished in one chart
 
-# The parts of a page: a heading, an introduction, and the keys of the tables; those without tables are not shown. "superwords" also
-# names "superwords_gpt2" and the like.
+# The sections of a page: a heading, an introduction, and the keys of the tables. "superwords" includes "superwords_gpt2" and the
+# like. Sections without tables are not shown.
 SECTIONS: Sequence[tuple[str, str, Sequence[str]]] = (
     ("Overview", "", ("vocabulary", "text")),
     ("Side by side", "", ("compression", "differences", "vocabularies")),
@@ -54,7 +54,7 @@ SECTIONS: Sequence[tuple[str, str, Sequence[str]]] = (
     ("Sizes", "", ("sizes",)),
 )
 
-# Terms that a reader may not know; the page explains them where they first occur in a heading or a finding, and at its end.
+# The page explains these terms where they first occur in a heading or a finding, and at its end.
 GLOSSARY = {
     "IoS": "Intersection over self: of all occurrences of a token just before a merge, the share that the merge takes. 1 means "
     "that none is left. (Chizhov et al. 2024)",
@@ -78,7 +78,7 @@ _EXPLANATIONS = {term.lower(): text for term, text in GLOSSARY.items()}
 
 
 def render(report: Report, top: int | None) -> str:
-    """The page; lists are cut to `top` rows."""
+    """Return the page, lists cut to `top` rows."""
     tables = [table.head(top) for table in report.tables]
     charts = f'<div class="charts">{"".join(map(_chart, report.charts))}</div>' if report.charts else ""
     sections = [("Verdict", _verdict(report)), ("Charts", charts)]
@@ -87,13 +87,12 @@ def render(report: Report, top: int | None) -> str:
             sections.append((heading, (f"<p>{_explained(lead)}</p>" if lead else "") + _tables(shown)))
     sections.append(("Provenance", _tables(report.provenance.tables())))
     sections.append(("Terms", _terms(_tiles(report) + "".join(content for _, content in sections))))
-    links, parts = [], []
-    for number, (heading, content) in enumerate(((heading, of) for heading, of in sections if of), 1):
+    links, main = [], []
+    for number, (heading, content) in enumerate((section for section in sections if section[1]), 1):
         links.append(f'<li><a href="#s{number}">{escape(heading)}</a></li>')
-        parts.append(
-            f'<section id="s{number}" aria-labelledby="h{number}"><h2 id="h{number}">{escape(heading)}</h2>{content}</section>'
-        )
-    script, made = asset("report.js"), report.provenance
+        title = f'<h2 id="h{number}">{escape(heading)}</h2>'
+        main.append(f'<section id="s{number}" aria-labelledby="h{number}">{title}{content}</section>')
+    script = asset("report.js")
     return Template(asset("report.html")).substitute(
         policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed(script)}; base-uri 'none'; form-action 'none'",
         title=escape(report.title),
@@ -102,33 +101,32 @@ def render(report: Report, top: int | None) -> str:
         lead=escape(report.lead),
         tiles=_tiles(report),
         links="".join(links),
-        parts="".join(parts),
-        version=escape(made.version),
-        date=escape(made.date),
+        main="".join(main),
+        version=escape(report.provenance.version),
+        date=escape(report.provenance.date),
         script=script,
     )
 
 
 def allowed(text: str) -> str:
-    """The source by which a policy allows an inline script or style sheet: its hash."""
+    """Return the source expression that allows an inline script or style sheet in a policy: its hash."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _terms(content: str) -> str:
-    """The terms that occur in a part of a page, or in the explanation of one that does."""
+    """Return the list of terms that occur in the content of a page, or in the explanations of such terms."""
     shown: set[str] = set()
-    found = {match[1].lower() for match in _TERM.finditer(re.sub("<[^>]*>", " ", content))}
-    while found - shown:
-        shown |= found
-        found = {match[1].lower() for term in shown for match in _TERM.finditer(_EXPLANATIONS[term])}
-    rows = (
-        f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in GLOSSARY.items() if term.lower() in shown
-    )
-    return f'<dl class="terms">{"".join(rows)}</dl>'
+    terms = {match[1].lower() for match in _TERM.finditer(re.sub("<[^>]*>", " ", content))}
+    while terms - shown:
+        shown |= terms
+        terms = {match[1].lower() for term in shown for match in _TERM.finditer(_EXPLANATIONS[term])}
+    listed = ((escape(term), escape(text)) for term, text in GLOSSARY.items() if term.lower() in shown)
+    rows = "".join(f"<dt>{term}</dt><dd>{text}</dd>" for term, text in listed)
+    return f'<dl class="terms">{rows}</dl>'
 
 
 def _explained(text: str) -> str:
-    """The text with the explanation of each term at its first occurrence."""
+    """Return the text as HTML, with the explanation of each term at its first occurrence."""
     seen: set[str] = set()
 
     def explain(match: re.Match[str]) -> str:
@@ -141,17 +139,18 @@ def _explained(text: str) -> str:
     parts = escape(text, quote=False).split("`")  # every other one is code
     # A command may wrap between its words, and not after the hyphens of an option.
     parts[1::2] = (re.sub(r"--\S+", r'<span class="short">\g<0></span>', code) for code in parts[1::2])
-    found = "".join(f"<code>{part}</code>" if i % 2 else _TERM.sub(explain, part) for i, part in enumerate(parts))
-    return _together(found)
+    return _unbroken(
+        "".join(f"<code>{part}</code>" if i % 2 else _TERM.sub(explain, part) for i, part in enumerate(parts))
+    )
 
 
-def _together(text: str) -> str:
-    """The text with no line break inside a figure or a comparison."""
+def _unbroken(text: str) -> str:
+    """Prevent line breaks inside a figure or a comparison."""
     return re.sub(r"(?<=\d) %", "\u00a0%", text).replace("≥ ", "≥\u00a0")
 
 
 def _breakable(name: str) -> str:
-    """A name that may be wrapped at a sign between letters, and nowhere else; a short one not at all."""
+    """Allow line breaks in a long name, after signs between letters only."""
     if len(name) <= SHORT:
         return escape(name)
     return re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(name))
@@ -174,13 +173,14 @@ def _tiles(report: Report) -> str:
 
 def _verdict(report: Report) -> str:
     items = "".join(
-        f'<li class="{of.level}"><span class="level">{of.level.capitalize()}</span><div><p class="statement">{_explained(of.statement)}</p>'
-        f"<p>{_explained(of.meaning)} {_explained(of.advice) if of.level in ('good', 'ungraded') else _strong(of.advice)}</p>"
-        f'<p class="threshold">Threshold: {_explained(of.threshold)}.</p></div></li>'
-        for of in report.findings
+        f'<li class="{finding.level}"><span class="level">{finding.level.capitalize()}</span>'
+        f'<div><p class="statement">{_explained(finding.statement)}</p><p>{_explained(finding.meaning)} '
+        f"{(_explained if finding.level in ('good', 'ungraded') else _strong)(finding.advice)}</p>"
+        f'<p class="threshold">Threshold: {_explained(finding.threshold)}.</p></div></li>'
+        for finding in report.findings
     )
-    first = f"<p>{_strong(report.summary)}</p>" if report.summary else ""
-    return first + (f'<ul class="verdict">{items}</ul>' if items else "")
+    summary = f"<p>{_strong(report.summary)}</p>" if report.summary else ""
+    return summary + (f'<ul class="verdict">{items}</ul>' if items else "")
 
 
 def _strong(text: str) -> str:
@@ -188,27 +188,26 @@ def _strong(text: str) -> str:
 
 
 def _chart(chart: Chart) -> str:
-    drawn = [of for place, of in zip(places(chart), chart.series, strict=True) if place < MOST_SERIES]
+    drawn = [series for color, series in zip(colors(chart), chart.series, strict=True) if color < MOST_SERIES]
     shown = replace(chart, series=drawn) if drawn else replace(chart, series=chart.series[:MOST_SERIES], tokenizers=())
     bar, line = '<rect class="bar s{}" width="24" height="10"/>', '<path class="line s{}" d="M0 5H24"/>'
-    sign = bar if chart.kind == "bars" else line
+    key = bar if chart.kind == "bars" else line
     legend = "".join(
-        f'<li><svg viewBox="0 0 24 10" aria-hidden="true" class="{chart.kind}">{sign.format(place + 1)}</svg>{_breakable(of.name)}</li>'
-        for place, of in zip(places(shown), shown.series, strict=True)
+        f'<li><svg viewBox="0 0 24 10" aria-hidden="true" class="{chart.kind}">{key.format(color + 1)}</svg>'
+        f"{_breakable(series.name)}</li>"
+        for color, series in zip(colors(shown), shown.series, strict=True)
     )
     legend = f'<ul class="legend">{legend}</ul>' if len(shown.series) > 1 else ""
     more = f" Only the first {MOST_SERIES} tokenizers are drawn." if len(shown.series) < len(chart.series) else ""
-    data = "\n".join("\t".join(map(_plain, row)) for row in chart.rows())
+    data = "\n".join(
+        "\t".join(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row) for row in chart.rows()
+    )
     return (
         f'<figure id="c-{chart.key}"><h3>{escape(chart.title)}</h3>{legend}{draw(shown)}'
         f"<figcaption>{_explained(chart.note + more)}</figcaption>"
         f'<details><summary>Data</summary><button type="button" hidden>Copy</button><pre tabindex="0">{escape(data)}</pre></details>'
         "</figure>"
     )
-
-
-def _plain(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _tables(tables: list[Table]) -> str:
@@ -218,7 +217,7 @@ def _tables(tables: list[Table]) -> str:
 
 
 def _overview(table: Table) -> str:
-    """A table of names and values, which cannot be sorted."""
+    """Return a table of names and values, which cannot be sorted."""
     rows = "".join(
         f'<tr><th scope="row"{" class=short" if len(str(name)) <= LABEL else ""}>{_explained(str(name))}</th><td>{escape(str(value))}</td></tr>'
         for name, value in table.rows
@@ -247,24 +246,24 @@ def _table(table: Table) -> str:
         )
     sortable = ' class="sortable"' if len(table.rows) > 1 else ""
     columns = [i for i in range(len(table.columns)) if any(row[i] not in (None, "") for row in table.rows)]
-    best = table.best()
-    body = []
+    best, body = table.best(), []
     for number, row in enumerate(table.rows):
         cells = (_cell(row[i], table.columns[i], (number, i) in best) for i in columns)
         body.append(f"<tr>{''.join(cells)}</tr>")
+    heads = "".join(_head(table.columns[i]) for i in columns)
     return (
         f'{above}<div class="{scroll}" tabindex="0" role="region" aria-labelledby="{key}"><table id="t-{key}"{sortable}>'
-        f"<thead><tr>{''.join(_head(table.columns[i]) for i in columns)}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
 
 
 def _head(column: Column) -> str:
     short = len(column.name) <= SHORT and " " not in column.name
-    kinds = ["num"] * (column.kind in NUMERIC) + ["short"] * short
-    kind = f' class="{" ".join(kinds)}"' if kinds else ""
+    classes = " ".join(["num"] * (column.kind in NUMERIC) + ["short"] * short)
+    class_attribute = f' class="{classes}"' if classes else ""
     help = column.help or next((_EXPLANATIONS[match[1].lower()] for match in _TERM.finditer(column.name)), "")
     tip = f' data-tip="{escape(help)}"' if help else ""
-    return f'<th scope="col"{kind}{tip}>{_together(_breakable(column.name))}</th>'
+    return f'<th scope="col"{class_attribute}{tip}>{_unbroken(_breakable(column.name))}</th>'
 
 
 def _cell(value: object, column: Column, best: bool) -> str:
@@ -274,20 +273,20 @@ def _cell(value: object, column: Column, best: bool) -> str:
     if column.kind == "sample" and isinstance(value, str):
         return f'<td class="text sample"><span class="token">{_signs(value.encode())}</span></td>'
     if column.kind in NUMERIC:
-        kind = "num best" if best else "num"
+        classes = "num best" if best else "num"
         if value is None:
-            return f'<td class="{kind}" data-value="">–</td>'
-        return f'<td class="{kind}" data-value="{value}">{escape(cell_text(value, column))}</td>'
+            return f'<td class="{classes}" data-value="">–</td>'
+        return f'<td class="{classes}" data-value="{value}">{escape(cell_text(value, column))}</td>'
     shown = cell_text(value, column)
     return f'<td class="text{" short" if len(shown) <= SHORT else ""}">{_breakable(shown)}</td>'
 
 
 def _signs(content: bytes) -> str:
-    out = []
+    html = []
     for kind, runs in groupby(visible(content), lambda run: run[0]):
         texts = [escape(text) for _, text in runs]
         if kind == "escape":
-            out += [f'<span class="escape">{text}</span>' for text in texts]
+            html += [f'<span class="escape">{text}</span>' for text in texts]
         else:
-            out.append("".join(texts) if kind == "text" else f'<span class="space">{"".join(texts)}</span>')
-    return "".join(out)
+            html.append("".join(texts) if kind == "text" else f'<span class="space">{"".join(texts)}</span>')
+    return "".join(html)

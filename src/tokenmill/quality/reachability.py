@@ -1,12 +1,12 @@
-"""Reachability: which tokens no text can produce. Their rows of the embedding table are never trained.
+"""Unreachable tokens, which no text produces. Their rows of the embedding table are never trained.
 
-reachable      the token's own text encodes to it, or a text was found that produces it: the witness
-unreachable    "merges": its bytes, even alone, are merged into something else
+reachable      the token's own text encodes to it, or another text was found that produces it, the witness
+unreachable    "merges": its bytes, even alone, are merged into other tokens
                "split": the split pattern cuts its text, and no tried neighbour changes that
-               "added": an added token takes a part of its text first
+               "added": an added token matches inside its text
                "normalizer": normalization changes its text
                "not UTF-8": no well-formed text contains its bytes
-               "no witness": it holds a part of a character, and no tried character produces it
+               "no witness": it contains a partial character, and no tried character produces it
                "decode-only": the file has the id only for decoding
 """
 
@@ -33,60 +33,60 @@ from .tables import Column, Table, Token
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark, the ends of
 # contractions.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301", "re", "S")
-FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
+FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # after these, no text contains what they change
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
-EACH_BESIDE = 16  # texts with one token beside another
-EACH_END = 256  # characters tried at each end of a token with two partial characters
+TRIALS_PER_PAIR = 16  # texts with two neighbouring tokens
+TRIALS_PER_END = 256  # characters at each end of a token with two partial characters
 
 
 class Reach(NamedTuple):
-    """Whether text can produce a token. reason: why not, or ""; witness: a text that produces it, if one is known."""
+    """The reachability of a token. reason: why no text produces it, or "". witness: a text that produces it, if one is known."""
 
     reason: str
     witness: str | None = None
 
 
 def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progress | None = None) -> dict[int, Reach]:
-    """For each token that is not added, whether text can produce it. Tokens used in `usage` are known to be reachable.
+    """Return the reachability of each token that is not added. Tokens used in `usage` are known to be reachable.
 
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
     tokens, texts, vocabulary = ordinary_tokens(tok.vocabulary), texts_of_tokens(tok.vocabulary), tok.vocabulary
-    used, changes = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist()), vocabulary.normalization
-    normalize = normalizer_of(changes.normalizers if changes.other_steps else ())
+    used = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist())
+    steps = vocabulary.normalization.normalizers
+    normalize = normalizer_of(steps if vocabulary.normalization.other_steps else ())
     reach = {id: Reach("") for id in used & texts.keys()}
-    reach |= {id: Reach("", texts[id]) for id in _alone(tok, texts)}
-    left = {id: text for id, text in texts.items() if id not in reach}
-    merged = _alone(one_pretoken(vocabulary), left)
-    changed = {id for id, text in left.items() if normalize(text) != text}
-    settled = FORMS.issuperset(changes.normalizers)
-    unsearched = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
+    reach |= {id: Reach("", texts[id]) for id in _encoded_alone(tok, texts)}
+    remaining = {id: text for id, text in texts.items() if id not in reach}
+    merged = _encoded_alone(one_pretoken(vocabulary), remaining)
+    changed = {id for id, text in remaining.items() if normalize(text) != text}
+    without_search = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
     crossing = [tokens[id] for id in tokens.keys() - texts.keys() if _crosses(tokens[id])]
     missing = tokens.keys() - reach.keys()
     for done, id in enumerate(sorted(missing), 1):
         trials: Iterator[str] = iter(())
-        if id not in left:
-            trials = chain(islice(completions(tokens[id]), TRIALS), islice(_beside(tokens[id], crossing), TRIALS))
-        elif not (settled and id in changed):
-            trials = (before + left[id] + after for before, after in product(NEIGHBOURS, NEIGHBOURS))
+        if id not in remaining:
+            trials = chain(islice(completions(tokens[id]), TRIALS), islice(_neighbours(tokens[id], crossing), TRIALS))
+        elif id not in changed or not FORMS.issuperset(steps):
+            trials = (before + remaining[id] + after for before, after in product(NEIGHBOURS, NEIGHBOURS))
         witness, reason = next((text for text in trials if id in _ids(tok, text)), None), "merges"
         if witness is not None or id in used:
             reason = ""
-        elif id not in left:
+        elif id not in remaining:
             reason = "no witness" if any(completions(tokens[id])) else "not UTF-8"
         elif id in changed:
             reason = "normalizer"
         elif id in merged:
-            reason = "added" if _ids(unsearched, left[id]) == [id] else "split"
+            reason = "added" if _ids(without_search, remaining[id]) == [id] else "split"
         reach[id] = Reach(reason, witness)
         if progress is not None:
             progress("reachable tokens", done, len(missing))
     return {id: reach[id] for id in tokens} | dict.fromkeys(decode_only_ids(vocabulary), Reach("decode-only"))
 
 
-def _alone(tok: Tokenizer, texts: dict[int, str]) -> set[int]:
-    """The ids whose text encodes to the id and nothing else."""
+def _encoded_alone(tok: Tokenizer, texts: dict[int, str]) -> set[int]:
+    """Return the ids whose text encodes to the id and nothing else."""
     try:
         encoded, offsets = tok.encode_batch_to_numpy([*texts.values()], disallowed_special=(), num_threads=1)
     except UsageError:  # a character that has no token
@@ -96,7 +96,7 @@ def _alone(tok: Tokenizer, texts: dict[int, str]) -> set[int]:
 
 
 def _ids(tok: Tokenizer, text: str) -> list[int]:
-    """The ids of a text; none for one with a character that has no token."""
+    """Return the ids of a text; none if a character has no token."""
     try:
         return tok.encode(text, disallowed_special=())
     except UsageError:
@@ -104,13 +104,13 @@ def _ids(tok: Tokenizer, text: str) -> list[int]:
 
 
 def completions(token: bytes) -> Iterator[str]:
-    """Texts that contain the bytes of `token`, which begins or ends inside a character; nothing if there is no such text.
+    """Yield texts that contain the bytes of `token`, which begins or ends inside a character; none if there are none.
 
     >>> next(completions(b"\\xa9 caf\\xc3"))
     '© cafÀ'
     """
     try:
-        head, middle, tail = _divided(token)
+        head, middle, tail = _divide(token)
     except UnicodeDecodeError:
         return
     if head == token:
@@ -120,61 +120,62 @@ def completions(token: bytes) -> Iterator[str]:
     elif not tail:
         yield from (before + middle for before in _characters_with(head, at_end=True))
     else:
-        heads = list(islice(_characters_with(head, at_end=True), EACH_END))
-        tails = list(islice(_characters_with(tail), EACH_END))
+        heads = list(islice(_characters_with(head, at_end=True), TRIALS_PER_END))
+        tails = list(islice(_characters_with(tail), TRIALS_PER_END))
         for i in range(len(heads) * len(tails)):  # every head with every tail; both change in each step
-            again = i // lcm(len(heads), len(tails))
-            yield heads[i % len(heads)] + middle + tails[(i + again) % len(tails)]
+            round_number = i // lcm(len(heads), len(tails))
+            yield heads[i % len(heads)] + middle + tails[(i + round_number) % len(tails)]
 
 
-def _divided(token: bytes) -> tuple[bytes, str, bytes]:
-    """The end of a character, whole characters, and the beginning of a character. UnicodeDecodeError for what no text contains."""
+def _divide(token: bytes) -> tuple[bytes, str, bytes]:
+    """Divide a token into the end of a character, whole characters, and the beginning of a character.
+
+    Raises UnicodeDecodeError if no text contains the token.
+    """
     rest = token.lstrip(CONTINUATION)
-    middle, size = codecs.utf_8_decode(rest, "strict", False)  # up to a character that is not complete
+    middle, size = codecs.utf_8_decode(rest, "strict", False)  # up to an incomplete character
     return token[: len(token) - len(rest)], middle, rest[size:]
 
 
 def _crosses(token: bytes) -> bool:
-    """Whether a token contains a part of a character and bytes of another one."""
+    """Return whether a token contains a partial character and bytes of another character."""
     try:
-        head, middle, tail = _divided(token)
+        return sum(map(bool, _divide(token))) > 1
     except UnicodeDecodeError:
         return False
-    return sum(map(bool, (head, middle, tail))) > 1
 
 
-def _beside(token: bytes, crossing: Sequence[bytes]) -> Iterator[str]:
-    """Texts in which `token` is beside another one that takes the other bytes of its first or last character."""
+def _neighbours(token: bytes, crossing: Sequence[bytes]) -> Iterator[str]:
+    """Yield texts in which a token of `crossing` next to `token` contains the other bytes of its first or last character."""
     if not any(completions(token)):
         return
     for gap in [b"", *(bytes([byte]) for byte in CONTINUATION)]:
         for other in crossing:
             if other[0] in CONTINUATION:
-                yield from islice(completions(token + gap + other), EACH_BESIDE)
+                yield from islice(completions(token + gap + other), TRIALS_PER_PAIR)
             if token[0] in CONTINUATION:
-                yield from islice(completions(other + gap + token), EACH_BESIDE)
+                yield from islice(completions(other + gap + token), TRIALS_PER_PAIR)
 
 
-def _characters_with(part: bytes, at_end: bool = False) -> Iterator[str]:
-    """The characters whose UTF-8 contains `part`, which is less than one character, or ends with it."""
+def _characters_with(data: bytes, at_end: bool = False) -> Iterator[str]:
+    """Yield the characters whose UTF-8 contains `data`, which is less than one character, or ends with it."""
     text = _characters()
-    place = text.find(part)
-    while place >= 0:
-        end = place + len(part)
-        first = place
-        while text[first] in CONTINUATION:
-            first -= 1
-        last = end
-        while text[last] in CONTINUATION:
-            last += 1
-        if not at_end or last == end:
-            yield text[first:last].decode()
-        place = text.find(part, place + 1)
+    offset = text.find(data)
+    while offset >= 0:
+        start, end = offset, offset + len(data)
+        while text[start] in CONTINUATION:
+            start -= 1
+        stop = end
+        while text[stop] in CONTINUATION:
+            stop += 1
+        if not at_end or stop == end:
+            yield text[start:stop].decode()
+        offset = text.find(data, offset + 1)
 
 
 @lru_cache(maxsize=1)
 def _characters() -> bytes:
-    """All characters of more than one byte, assigned ones first; of those of four, the first bytes change soonest."""
+    """All characters of more than one byte, assigned ones first. Among those of four bytes, the first bytes change soonest."""
     pages, categories = category_pages()
     codes = np.arange(0x80, 0x110000)
     codes = codes[(codes < 0xD800) | (codes >= 0xE000)]
@@ -186,9 +187,8 @@ def _characters() -> bytes:
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     """The tokens that no text produces, those whose bytes are text first."""
-    rows = [
-        (Token(id, tok.vocabulary.token_bytes(id) or b""), found.reason) for id, found in reach.items() if found.reason
-    ]
+    unreachable = [(id, reason) for id, (reason, _) in reach.items() if reason]
+    rows = [(Token(id, tok.vocabulary.token_bytes(id) or b""), reason) for id, reason in unreachable]
     order = ["merges", "split", "added", "normalizer", "decode-only", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
     columns = (Column("token", "token"), Column("reason", help="why text does not produce this token"))

@@ -1,7 +1,6 @@
-"""Published vocabularies as a measure: their figures on a public sample of text, which comes with the package.
+"""Figures of published vocabularies on a public sample of text, for comparison with those of a tokenizer on the same sample.
 
-assets/references.json holds the sample and the figures; scripts/make_reference_table.py makes it. A tokenizer is measured on
-the same sample, so like is compared with like.
+assets/references.json contains the sample and the figures. scripts/make_reference_table.py writes it.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from operator import itemgetter
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
@@ -28,9 +28,10 @@ PROSE, CODE, ENGLISH = "English prose", "Python code", "English"
 class Figures:
     """The figures of one tokenizer on the sample.
 
-    ids: the size of its vocabulary. ordinary: its tokens that text can produce. tokens: by domain of the sample.
-    None for a domain with a character that has no token.
-    used: ordinary tokens that occur; None if a domain cannot be encoded. swallowed: tokens with an IoS of 0.9 or more; None without merges.
+    ids: the size of its vocabulary. ordinary: the number of tokens that text can produce.
+    used: the number of ordinary tokens that occur; None if a domain cannot be encoded.
+    swallowed: the number of tokens with an IoS of JUNK or more; None without merges.
+    tokens: by domain of the sample; None for a domain with a character that has no token.
     """
 
     ids: int
@@ -62,10 +63,9 @@ class Figures:
 
     def peers(self) -> dict[str, Figures]:
         """The published vocabularies of the same size class, which is half to twice as many ids; not the vocabulary itself."""
-        return {name: of for name, of in references([self]).items() if of.ids / 2 <= self.ids <= 2 * of.ids}
+        return {name: peer for name, peer in references([self]).items() if peer.ids / 2 <= self.ids <= 2 * peer.ids}
 
     def bytes_per_token(self, domain: str) -> float | None:
-        """Bytes per token of one domain."""
         return ratio(len(sample()[domain].encode()), self.tokens.get(domain))
 
 
@@ -73,14 +73,14 @@ Samples = Mapping[str, Figures]  # by the names of the tokenizers
 
 
 def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[str, str] | None = None) -> Figures:
-    """The figures of a tokenizer on the shipped sample, or on other texts by domain."""
+    """Return the figures of a tokenizer on the shipped sample, or on other texts by domain."""
     text = sample() if text is None else text
     tokens: dict[str, int | None] = dict.fromkeys(text)
     used: set[int] | None = set()
     unknown = unknown_ids(tok.vocabulary)
-    for number, (name, of) in enumerate(text.items(), 1):
+    for number, (name, document) in enumerate(text.items(), 1):
         try:
-            ids = tok.encode(of, disallowed_special=())
+            ids = tok.encode(document, disallowed_special=())
             used = None if used is None else used.union(ids)
             tokens[name] = len(ids) if unknown.isdisjoint(ids) else None
         except UsageError:  # a character without a token
@@ -96,7 +96,7 @@ def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[st
 
 
 def asset(name: str) -> str:
-    """The text of a file that comes with the package."""
+    """Return the text of a file in assets/."""
     return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
@@ -111,22 +111,23 @@ def sample() -> dict[str, str]:
 
 
 def references(but: Collection[Figures] = ()) -> dict[str, Figures]:
-    """The figures of published vocabularies on the sample, by name, `but` those that encode it as a tokenizer in hand does."""
-    known = {name: Figures(**figures) for name, figures in _table()["vocabularies"].items()}
-    return {name: of for name, of in known.items() if all(of.tokens != other.tokens for other in but)}
+    """Return the figures of published vocabularies by name, without those that encode the sample like one of `but`."""
+    published = {name: Figures(**figures) for name, figures in _table()["vocabularies"].items()}
+    return {name: each for name, each in published.items() if all(each.tokens != other.tokens for other in but)}
 
 
 def references_table(measured: Samples) -> Table:
     """Tokenizers next to the published vocabularies, all on the sample."""
     rows = []
-    for name, of in {**measured, **references(measured.values())}.items():
-        dearest = max(of.premiums, key=of.premiums.__getitem__, default=None)
-        lacking = [domain for domain, tokens in of.tokens.items() if tokens is None]
-        most = f"no token for some of {', '.join(lacking)}"
-        if dearest is not None and not lacking:
-            most = f"{dearest} {of.premiums[dearest]:.1f}×"
-        density = of.bytes_per_token(PROSE), of.bytes_per_token(CODE)
-        rows.append((name, of.ids, *density, of.gini, most, ratio(of.used, of.ordinary), of.swallowed_share))
+    for name, each in {**measured, **references(measured.values())}.items():
+        lacking = [domain for domain, tokens in each.tokens.items() if tokens is None]
+        dearest = f"no token for some of {', '.join(lacking)}"
+        if each.premiums and not lacking:
+            language, premium = max(each.premiums.items(), key=itemgetter(1))
+            dearest = f"{language} {premium:.1f}×"
+        density = each.bytes_per_token(PROSE), each.bytes_per_token(CODE)
+        used = ratio(each.used, each.ordinary)
+        rows.append((name, each.ids, *density, each.gini, dearest, used, each.swallowed_share))
     columns = (
         Column("tokenizer"),
         Column("ids", "count"),

@@ -10,10 +10,10 @@ Definitions (Chizhov, Arnett, Korotkova, Yamshchikov 2024, "BPE Gets Picky", arX
 An IoS near 1 means that x1 hardly occurs except inside x3: it takes a slot of the vocabulary and is rarely used. The
 kernel counts how often each event happens. All frequencies follow from these counts, since only events change them.
 
-A plain vocabulary merges by rank, as its encoder does. In some, such as Yi's and Gemma's, a merge takes tokens that are made
-after its turn. There f counts all of the token but what earlier merges take; elsewhere that is the same.
+A plain vocabulary merges by rank, as its encoder does. In some, such as Yi's and Gemma's, a merge takes tokens that a later
+merge makes. So f counts all occurrences of the token, except those that earlier merges take. Elsewhere that is the same.
 
-Junk is found by a threshold on the IoS.
+Junk are the tokens whose IoS reaches a threshold.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Replay:
     """The result of replaying a vocabulary's events over word counts.
 
     events: int32 (n, 3), as in Vocabulary; for a vocabulary of ranks the merges derived from them.
-    happened: uint64 (n,), how often a merge happened, or how many occurrences a removal took apart.
+    happened: uint64 (n,), the number of times that a merge happened, or of occurrences that a removal split into their parts.
     left, right: uint64 (n,), f of the two parts of a merge before it; `left` is f of the token for a removal. 0 for an event
         that never happens.
-    final: uint64, by id: f of each token at the end.
+    final: uint64 (n_tokens,), f of each token at the end.
     alphabet: ids of the tokens that no event makes.
     """
 
@@ -65,7 +65,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     events = events_of(vocabulary)
     table = event_table(vocabulary, events)
     happened = np.zeros(len(events), np.uint64)
-    start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last one is for symbols without a token
+    start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last element is for symbols without a token
     final = np.zeros(len(vocabulary.tokens) + 1, np.uint64)
     pair_weight(counts.offsets, counts.counts)  # raises UsageError if 64 bits cannot hold the frequencies
     for rows, data, offsets in slices(counts):
@@ -81,7 +81,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
 
 @lru_cache(maxsize=4)
 def events_of(vocabulary: Vocabulary) -> np.ndarray:
-    """The events of `vocabulary`; for one of ranks, the merge that makes each token, in the order of the ranks."""
+    """Return the events of `vocabulary`; for one of ranks, the merge that makes each token, in the order of the ranks."""
     if vocabulary.order != "ranks":
         return vocabulary.events
     merges, _ = merges_of_ranks(vocabulary.tokens)
@@ -89,9 +89,9 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
     return merges
 
 
-@lru_cache(maxsize=1)  # it takes 200 bytes for each token
+@lru_cache(maxsize=1)  # 200 bytes for each token
 def parts_by_token(vocabulary: Vocabulary) -> dict[int, set[int]]:
-    """For each token the parts of all merges that make it, in a vocabulary without removals."""
+    """Return for each token the parts of all merges that make it, in a vocabulary without removals."""
     parts: dict[int, set[int]] = defaultdict(set)
     for left, right, new in events_of(vocabulary).tolist():
         parts[new] |= {left, right}
@@ -99,32 +99,31 @@ def parts_by_token(vocabulary: Vocabulary) -> dict[int, set[int]]:
 
 
 def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
-    """The tokens that no event makes."""
-    unmade = np.ones(len(vocabulary.tokens), bool)
-    unmade[events[events[:, 1] >= 0, 2]] = False
-    return frozenset(id for id in np.flatnonzero(unmade).tolist() if vocabulary.tokens[id] is not None)
+    """Return the tokens that no event makes."""
+    merged = {*events[events[:, 1] >= 0, 2].tolist()}
+    return frozenset(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in merged)
 
 
 def _symbols(vocabulary: Vocabulary, data: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pretokens as ids of the alphabet, uint32, and the end of each pretoken among them."""
+    """Return pretokens as ids of the alphabet (uint32), and the end of each pretoken among them."""
     ids = _ids_of_alphabet(vocabulary)
     if vocabulary.alphabet == "bytes":
         return ids[data], offsets[1:]
-    text, places = data.tobytes(), offsets.tolist()
-    words = [text[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise(places)]
+    text = data.tobytes()
+    words = [text[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise(offsets.tolist())]
     codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), np.uint32)
     return ids[codes], np.cumsum([*map(len, words)], dtype=np.uint64)
 
 
 @lru_cache(maxsize=4)
 def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
-    """uint32, by byte or code point: the id of each; for those without a token the unknown one, or one that is not in use."""
+    """Return the id of each byte or code point (uint32); for those without a token the unknown id, or one that is not in use."""
     in_bytes = vocabulary.alphabet == "bytes"
     unknown = len(vocabulary.tokens) if in_bytes or vocabulary.unknown is None else vocabulary.unknown
     ids = np.full(256 if in_bytes else 0x110000, unknown, np.uint32)
-    for_bytes = {*vocabulary.byte_tokens}
-    # A character's own token comes after that of a byte.
-    for id in sorted(range(len(vocabulary.tokens)), key=lambda id: id not in for_bytes):
+    byte_ids = {*vocabulary.byte_tokens}
+    # The token of a character replaces that of a byte, and of equal tokens the lowest id counts, as in encoding.
+    for id in sorted(reversed(range(len(vocabulary.tokens))), key=lambda id: id not in byte_ids):
         token = vocabulary.tokens[id]
         if token and len(token) <= 4:
             symbol = token if in_bytes else token.decode("utf-8", "surrogateescape")
@@ -134,26 +133,25 @@ def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
 
 
 def _frequencies(events: np.ndarray, table: EventTable | None, happened: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """f of both tokens of each event that happened before it (2, n), from f at the start and how often each event happened.
+    """Return f of both tokens of each event that happened, before it: (2, n). start: f before the first event.
 
     table: None where merges apply by rank.
     """
     if table is None:
         start = start.copy()
         np.add.at(start, events[:, 2], happened)
-    now, before = start.tolist(), np.zeros((2, len(events)), np.uint64)
-    places = np.flatnonzero(happened)
-    rows = zip(places.tolist(), events[places].tolist(), happened[places].tolist(), strict=True)
-    for place, (a, b, new), times in rows:
-        before[:, place] = now[a], now[b] if b >= 0 else 0
-        now[a] -= times
-        if b >= 0:
-            now[b] -= times
+    f, before = start.tolist(), np.zeros((2, len(events)), np.uint64)
+    numbers = np.flatnonzero(happened)
+    rows = zip(numbers.tolist(), events[numbers].tolist(), happened[numbers].tolist(), strict=True)
+    for number, (left, right, new), times in rows:
+        before[:, number] = f[left], f[right] if right >= 0 else 0
+        f[left] -= times
+        if right >= 0:
+            f[right] -= times
         if table is None:
             continue
-        # What the event makes; for a removal, the parts that it sets free.
-        for part in (new,) if b >= 0 else table.parts_of(place):
-            now[part] += times
+        for produced in (new,) if right >= 0 else table.parts_of(number):  # a removal produces the parts of the token
+            f[produced] += times
     return before
 
 
@@ -164,7 +162,7 @@ ENOUGH = 100  # occurrences before the merge; fewer make an IoS that may be chan
 class Swallowed(NamedTuple):
     """The merge in which a token has its highest IoS. by: the id of the merged token.
 
-    before, merged, alone: its occurrences just before the merge, those that the merge took, and those at the end.
+    before, merged, alone: occurrences of the token before the merge, those in the merge, and those at the end.
     """
 
     id: int
@@ -176,24 +174,24 @@ class Swallowed(NamedTuple):
 
 
 def swallowed_tokens(vocabulary: Vocabulary, replay: Replay) -> list[Swallowed]:
-    """Every remaining token that a merge used, with its highest IoS, the highest first; without the alphabet."""
+    """Return every remaining token that a merge used, with its highest IoS, the highest first; without the alphabet."""
     merges = np.flatnonzero((replay.happened > 0) & (replay.events[:, 1] >= 0))
-    columns = (each[merges].tolist() for each in (replay.events, replay.happened, replay.left, replay.right))
+    columns = (column[merges].tolist() for column in (replay.events, replay.happened, replay.left, replay.right))
     skip, final = replay.alphabet | vocabulary.removed, replay.final.tolist()
-    found: dict[int, Swallowed] = {}
-    for (left, right, new), times, *before in zip(*columns, strict=True):
+    tokens: dict[int, Swallowed] = {}
+    for (left, right, new), times, *befores in zip(*columns, strict=True):
         merged = 2 * times if left == right else times
-        for id, whole in zip((left, right), before, strict=True):
-            if id not in skip and (id not in found or merged / whole > found[id].ios):
-                found[id] = Swallowed(id, merged / whole, new, whole, merged, final[id])
-    return sorted(found.values(), key=lambda token: (-token.ios, -token.before, token.id))
+        for id, before in zip((left, right), befores, strict=True):
+            if id not in skip and (id not in tokens or merged / before > tokens[id].ios):
+                tokens[id] = Swallowed(id, merged / before, new, before, merged, final[id])
+    return sorted(tokens.values(), key=lambda token: (-token.ios, -token.before, token.id))
 
 
-def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence[float] = THRESHOLDS) -> Table:
-    """Return the number of tokens that reach each threshold. `size` is the number of tokens of the vocabulary."""
+def thresholds_table(swallowed: Sequence[Swallowed], size: int, thresholds: Sequence[float] = THRESHOLDS) -> Table:
+    """The number of tokens that reach each threshold. size: the number of tokens of the vocabulary."""
     rows = []
     for threshold in thresholds:
-        junk = [token for token in found if token.ios >= threshold]
+        junk = [token for token in swallowed if token.ios >= threshold]
         enough = [token for token in junk if token.before >= ENOUGH]
         rows.append((threshold, len(junk), len(junk) / size if size else None, len(enough)))
     columns = (
@@ -212,7 +210,7 @@ def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence
     return Table("thresholds", "Tokens that a threshold would call junk", columns, rows, note)
 
 
-def junk_table(vocabulary: Vocabulary, found: Sequence[Swallowed], threshold: float) -> Table:
+def junk_table(vocabulary: Vocabulary, swallowed: Sequence[Swallowed], threshold: float) -> Table:
     """The tokens whose IoS reaches `threshold`, each with the token that swallowed it."""
 
     def cell(id: int) -> Token:
@@ -220,7 +218,7 @@ def junk_table(vocabulary: Vocabulary, found: Sequence[Swallowed], threshold: fl
 
     rows = [
         (cell(token.id), cell(token.by), token.ios, token.before, token.merged, token.alone)
-        for token in found
+        for token in swallowed
         if token.ios >= threshold
     ]
     columns = (

@@ -1,7 +1,8 @@
-"""The base of both results: a verdict, tables, charts, and how they were made; as a page, Markdown, JSON and in notebooks."""
+"""The base of all reports: a verdict, tables, charts and their provenance, as a page, Markdown, JSON and in notebooks."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -31,13 +32,13 @@ Item = TypeVar("Item", Table, Chart)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sentence of a verdict.
+    """One finding of a verdict.
 
-    level: "act" where it is worse than all published vocabularies of its size, "look" where it is worse than most or
-        depends on the use, "ungraded" where there is nothing to compare with or too little text, "good" otherwise.
-    statement: the finding, with its figure. threshold: the criterion, in words. meaning: why it matters.
-    advice: what to do; "" where nothing needs to be done.
-    cost: as a share of the tokens of a text or of the rows of an embedding table; findings are in this order.
+    level: "act" if the tokenizer is worse than all published vocabularies of its size, "look" if it is worse than most or if
+        that depends on its use, "ungraded" if there is nothing to compare with or too little text, "good" otherwise.
+    statement: the finding, with its figure. threshold: the criterion, in words. meaning: the reason why it matters.
+    advice: the change to make; "" if none is needed.
+    cost: a share of the tokens of a text or of the rows of an embedding table. Findings are sorted by it.
     """
 
     key: str
@@ -50,13 +51,13 @@ class Finding:
 
     @property
     def details(self) -> str:
-        """The threshold, the meaning and the advice, as they follow the statement."""
+        """The sentences after the statement: threshold, meaning and advice."""
         return f"Threshold: {self.threshold}. {self.meaning} {self.advice}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A text that was measured. nbytes: as stored. sha256: of its files, one after the other; "" where they cannot be read again."""
+    """A measured text. nbytes: as stored. sha256: of its files, one after the other; "" if they cannot be read again."""
 
     name: str
     files: int
@@ -66,9 +67,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The provenance of a report: what others need to reproduce it.
+    """The provenance of a report, which others need to reproduce it.
 
-    date: UTC; SOURCE_DATE_EPOCH in the environment sets it. command: empty from Python.
+    date: UTC; SOURCE_DATE_EPOCH in the environment sets it. command: empty for a report of Python code.
     tokenizers: fingerprints by name.
     """
 
@@ -82,43 +83,41 @@ class Provenance:
         """The provenance as two tables: of the report, and of its texts."""
         facts = [("tokenmill", self.version), ("date", self.date), ("command", self.command or "from Python")]
         facts += [(f"tokenizer {name}", hash) for name, hash in self.tokenizers.items()]
-        texts = [(of.name, of.files, of.nbytes, of.sha256 or "not read again") for of in self.texts]
+        texts = [(text.name, text.files, text.nbytes, text.sha256 or "not read again") for text in self.texts]
         columns = (Column("text"), Column("files", "count"), Column("bytes as stored", "count"), Column("SHA-256"))
         note = "The SHA-256 is that of the files one after the other, as `cat FILES | sha256sum` prints it."
         return [
-            Table("made", "This report", (Column("what"), Column("value", "figure")), list(facts)),
-            Table("texts", "The texts", columns, list(texts), note),
+            Table("made", "This report", (Column("what"), Column("value", "figure")), facts),
+            Table("texts", "The texts", columns, texts, note),
         ]
 
 
 def provenance_of(tokenizers: Mapping[str, Tokenizer], text: EvaluationText | None) -> Provenance:
-    """The provenance of a report on some tokenizers, without a command. Reads the text once more."""
+    """Return the provenance of a report on tokenizers, without a command. Reads the text once more."""
     from .. import __version__
 
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
     hashes = {name: tok.vocabulary.fingerprint() for name, tok in tokenizers.items()}
-    texts = () if text is None else (_measured(name, source) for name, source in text.sources.items())
+    texts = () if text is None else (_hashed(name, source) for name, source in text.sources.items())
     return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(texts))
 
 
-def _measured(name: str, source: Source) -> Measured:
+def _hashed(name: str, source: Source) -> Measured:
     hash, nbytes = hashlib.sha256(), 0
     if isinstance(source, WordCounts):
         for column in (source.arena, source.offsets, source.counts):
             hash.update(column)  # type: ignore[arg-type]
             nbytes += column.nbytes
         return Measured(name, 1, nbytes, hash.hexdigest())
-    try:
-        for path in source:
-            if not can_read_again(path) or is_url(path):
-                return Measured(name, len(source), 0, "")
-            with open(path, "rb") as file:
-                hashlib.file_digest(file, lambda: hash)
-                nbytes += file.tell()
-    except OSError:
-        return Measured(name, len(source), 0, "")
-    return Measured(name, len(source), nbytes, hash.hexdigest())
+    with contextlib.suppress(OSError):
+        if all(can_read_again(path) and not is_url(path) for path in source):
+            for path in source:
+                with open(path, "rb") as file:
+                    hashlib.file_digest(file, lambda: hash)
+                    nbytes += file.tell()
+            return Measured(name, len(source), nbytes, hash.hexdigest())
+    return Measured(name, len(source), 0, "")
 
 
 @checks_methods
@@ -128,7 +127,7 @@ class Report:
 
     title, lead: the heading of the page, and the line under it. about: the fields of the JSON before the tables.
     summary: the verdict in one sentence.
-    tiles: the figures at the top of the page: a label, and for each tokenizer its name, its figure, and whether it is the best.
+    tiles: the figures at the top of the page. A tile: a label, and for each tokenizer (name, figure, whether it is the best).
     """
 
     title: str
@@ -150,14 +149,14 @@ class Report:
         return _by_key(self.charts, key, "chart")
 
     def svg(self, key: str) -> str:
-        """The chart named `key` as an SVG file that needs no page.
+        """Return the chart named `key` as a self-contained SVG file.
 
         >>> Path("ios.svg").write_text(inspection.svg("ios"))
         """
         return self.chart(key)._repr_svg_()
 
     def to_json(self, *, top: int | None = None) -> dict[str, object]:
-        """Everything as values for json.dumps, lists cut to `top` rows."""
+        """Return everything as values for json.dumps, lists cut to `top` rows."""
         return {
             **self.about,
             "provenance": asdict(self.provenance),
@@ -168,11 +167,11 @@ class Report:
         }
 
     def to_markdown(self, *, top: int | None = MARKDOWN_ROWS) -> str:
-        """Everything but the charts as one Markdown page, lists cut to `top` rows."""
+        """Return everything except the charts as one Markdown page, lists cut to `top` rows."""
         verdict = []
-        for of in self.findings:
-            statement = escape_markdown(f"{of.level.capitalize()}: {of.statement}")
-            verdict.append(f"- **{statement}** {_escape_but_code(of.details)}")
+        for finding in self.findings:
+            statement = escape_markdown(f"{finding.level.capitalize()}: {finding.statement}")
+            verdict.append(f"- **{statement}** {_escape_but_code(finding.details)}")
         pages = [table.head(top).to_markdown(level=2) for table in [*self.tables, *self.provenance.tables()]]
         if verdict:
             first = [escape_markdown(self.summary)] if self.summary else []
@@ -180,7 +179,7 @@ class Report:
         return "\n\n".join([f"# {escape_markdown(self.title)}", *pages]) + "\n"
 
     def to_html(self, *, top: int | None = PAGE_ROWS) -> str:
-        """Everything as one self-contained page, lists cut to `top` rows, or to fewer if it would exceed 1 MB.
+        """Return everything as one self-contained page, lists cut to `top` rows, or to fewer if it would exceed 1 MB.
 
         A `top` above 200, or None for all rows, is never reduced.
         """
@@ -193,16 +192,17 @@ class Report:
     def save(self, path: str | os.PathLike[str], *, top: int | None = PAGE_ROWS, overwrite: bool = False) -> None:
         """Write the page to an .html file, or the Markdown to an .md file; an existing file is an OutputError."""
         forms = {".html": self.to_html, ".htm": self.to_html, ".md": self.to_markdown}
-        if Path(path).suffix.lower() not in forms:
+        form = forms.get(Path(path).suffix.lower())
+        if form is None:
             raise UsageError(f"{path} does not end in .html or .md, so the form of the report is not known")
         with atomic_file(path, "w", overwrite=overwrite) as file:
-            file.write(forms[Path(path).suffix.lower()](top=top))
+            file.write(form(top=top))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {plural(len(self.findings), 'finding')}, {plural(len(self.tables), 'table')}>"
 
     def _repr_html_(self) -> str:
-        """The page for a notebook, in a frame of its own, so that its style and script stay inside."""
+        """Return the page for a notebook, in a frame that keeps its style and script apart from the notebook's."""
         page = escape(self.to_html(top=NOTEBOOK_ROWS))
         return (
             f'<iframe sandbox="allow-scripts" title="{escape(self.title)}" srcdoc="{page}" '
@@ -211,7 +211,7 @@ class Report:
 
 
 def _escape_but_code(text: str) -> str:
-    return "`".join(part if place % 2 else escape_markdown(part) for place, part in enumerate(text.split("`")))
+    return "`".join(part if i % 2 else escape_markdown(part) for i, part in enumerate(text.split("`")))
 
 
 def _by_key(items: Sequence[Item], key: str, kind: str) -> Item:

@@ -1,4 +1,4 @@
-"""Tables: the form of every result here. Plain rows, and how to write them as JSON and Markdown.
+"""Tables of results: plain rows, written as JSON and Markdown.
 
 >>> table = Table("sizes", "Sizes", (Column("token", "token"), Column("count", "count")), [(Token(5, b" a"), 1200)])
 >>> print(table.to_markdown())
@@ -43,7 +43,7 @@ class Token:
 class Column:
     """The name of a column and the type of its cells, each of which may be None.
 
-    kind: the type of the cells, and how they are shown.
+    kind: the type of the cells and their form.
         "text": str.
         "sample": str, shown with its white space.
         "figure": Figure or str.
@@ -54,7 +54,7 @@ class Column:
         "ios": float from 0 to 1, shown as it is.
     help: the meaning of the column, in one line.
     json_key: the name in JSON; by default `name` in snake_case, with "_share" for a share.
-    best: "min" or "max", the best figure of the column, which is marked where several tokenizers are compared.
+    best: "min" or "max" if the best figure of the column is marked.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure in a table whose rows differ in kind. column: how it is shown."""
+    """A figure in a table whose rows differ in kind. column: its form."""
 
     value: int | float | None
     column: Column
@@ -91,10 +91,10 @@ Cell = str | int | float | Token | Figure | None
 class Table:
     """Rows under named columns.
 
-    key: a name for programs. note: what a reader must know to understand the rows.
+    key: a name for programs. note: an explanation of the rows.
     listing: whether this is a list of tokens that may be long, of which only the first rows are shown.
     total: the number of rows before the table was cut; None if it was not.
-    best_in_rows: "min" or "max", the best figure of each row, where the columns are tokenizers.
+    best_in_rows: "min" or "max" if the best figure of each row is marked, where the columns are tokenizers.
     """
 
     key: str
@@ -108,52 +108,52 @@ class Table:
 
     @property
     def is_overview(self) -> bool:
-        """Whether the table lists names and values and has no headings."""
+        """True if the table lists names and values and has no headings."""
         return any(column.kind == "figure" for column in self.columns)
 
     @property
     def shown(self) -> str:
-        """Of a table that was cut, which rows it has: "first 20 of 300". "" for a whole one."""
+        """The rows of a table that was cut, as "first 20 of 300"; "" for a whole table."""
         cut = self.total is not None and self.total > len(self.rows)
         return f"first {len(self.rows):,} of {self.total:,}" if cut else ""
 
     def column(self, name: str) -> list[Cell]:
-        """The cells of one column, from top to bottom."""
+        """Return the cells of a column, from top to bottom. Raises UsageError if there is no such column."""
         names = [column.name for column in self.columns]
         if name not in names:
             raise UsageError(f"no column {name!r}; there are {', '.join(names)}")
-        place = names.index(name)
-        return [row[place] for row in self.rows]
+        i = names.index(name)
+        return [row[i] for row in self.rows]
 
     def pairs(self, key: str, value: str) -> dict[Cell, Cell]:
-        """The cells of two columns: `value` by `key`."""
+        """Return the cells of two columns, `value` by `key`."""
         return dict(zip(self.column(key), self.column(value), strict=True))
 
     def head(self, length: int | None) -> Table:
-        """This table, cut to its first `length` rows if it is a list (None: not cut)."""
+        """Return this table, cut to its first `length` rows if it is a list (None: not cut)."""
         if length is None or not self.listing or len(self.rows) <= length:
             return self
         return replace(self, rows=self.rows[:length], total=len(self.rows) if self.total is None else self.total)
 
     def best(self) -> set[tuple[int, int]]:
-        """The (row, column) of the best figures, in each column or row that has a best one. Figures that look the same are equal."""
+        """Return the (row, column) of the best figures of each column or row that has a best one. Figures of equal text are equal."""
         rows, columns = range(len(self.rows)), range(len(self.columns))
-        lines = [(column.best, [(row, place) for row in rows]) for place, column in enumerate(self.columns)]
-        lines += [(self.best_in_rows, [(row, place) for place in columns[1:]]) for row in rows]
-        found = set()
+        lines = [(column.best, [(row, i) for row in rows]) for i, column in enumerate(self.columns)]
+        lines += [(self.best_in_rows, [(row, i) for i in columns[1:]]) for row in rows]
+        marked = set()
         for best, cells in lines:
             figures = {(row, i): cell for row, i in cells if isinstance(cell := self.rows[row][i], (int, float))}
             texts = {(row, i): cell_text(cell, self.columns[i]) for (row, i), cell in figures.items()}
             if best and len(set(texts.values())) > 1:
                 first = (max if best == "max" else min)(figures, key=figures.__getitem__)
-                found |= {at for at, text in texts.items() if text == texts[first]}
-        return found
+                marked |= {cell for cell, text in texts.items() if text == texts[first]}
+        return marked
 
     def __repr__(self) -> str:
         return f"<Table {self.key!r}: {self.title}, {len(self.rows):,} rows of {len(self.columns)}>"
 
     def _repr_html_(self) -> str:
-        """The table for a notebook, lists cut to NOTEBOOK_ROWS."""
+        """Return the table for a notebook, lists cut to NOTEBOOK_ROWS."""
         table = self.head(NOTEBOOK_ROWS)
         head = "".join(f"<th>{escape(column.name)}</th>" for column in table.columns)
         rows = (map(cell_text, row, table.columns) for row in table.rows)
@@ -162,7 +162,7 @@ class Table:
         return f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The table as a pandas DataFrame: figures as numbers, tokens as their bytes."""
+        """Return the table as a pandas DataFrame: figures as numbers, tokens as their bytes."""
         import pandas
 
         names = [column.name for column in self.columns]
@@ -170,7 +170,7 @@ class Table:
         return pandas.DataFrame(rows, columns=names)
 
     def to_json(self) -> dict[str, object]:
-        """The table as values for json.dumps: tokens as {"id", "text", "hex"}."""
+        """Return the table as values for json.dumps: tokens as {"id", "text", "hex"}."""
         names = [column.key for column in self.columns]
         return {
             "key": self.key,
@@ -181,7 +181,7 @@ class Table:
         }
 
     def to_markdown(self, *, level: int = 3) -> str:
-        """The table as GitHub-flavoured Markdown under a heading of `level`."""
+        """Return the table as GitHub-flavoured Markdown under a heading of `level`."""
         lines = [f"{'#' * level} {escape_markdown(self.title)}", ""]
         if self.note:
             lines += [escape_markdown(self.note), ""]
@@ -197,7 +197,7 @@ class Table:
 
 
 def cell_text(value: Any, column: Column) -> str:
-    """One cell as plain text, as the terminal and the page show it."""
+    """Return a cell as plain text, for the terminal and the page."""
     if value is None:
         return ""
     if column.kind == "sample":
@@ -215,7 +215,7 @@ def cell_text(value: Any, column: Column) -> str:
 
 
 def quoted(data: bytes) -> str:
-    r"""`data` between quotation marks, as Python would write it; \xHH is a byte that is not part of a character.
+    r"""Return `data` between quotation marks, with the escapes of Python; \xHH is a byte that is not part of a character.
 
     >>> print(quoted(b' "\n\xff'))
     " \"\n\xff"

@@ -1,7 +1,7 @@
-"""Tables for a terminal of any width. No figure is ever cut or wrapped.
+"""Tables for a terminal of any width. Figures are never cut or wrapped.
 
-Each column gets as much as its contents need. Where that is too much, headings wrap between their words, then text folds. Where
-even that is too wide, the table is turned: a line for each cell, and an empty line after each row.
+Each column is as wide as its contents. If the table is too wide, headings wrap between words, then text folds. If it is still
+too wide, the table is turned: a line for each cell, and an empty line after each row.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from rich.text import Text
 from .tables import NUMERIC, Column, Table, Token, cell_text
 
 GAP = 2  # between columns
-NARROWEST = 10  # a column of text is never folded to less,
-NAMES = 16  # and the first, which names the rows, not to less than this
+NARROWEST = 10  # the least width of a column of text
+NAMES = 16  # the least width of the first column, which names the rows
 
 
 def lines_of(table: Table, width: int) -> list[Text]:
-    """The table under its title, in lines of at most `width`; where the table is turned, long cells take more."""
+    """Return the title and the table in lines of at most `width`. Long cells of a turned table need more."""
     title = Text(table.title, "bold")
     if not table.rows:
         return [title + Text(": none")]
@@ -46,21 +46,21 @@ def _cell(value: object, column: Column) -> Text:
 def _widths(
     columns: Sequence[Column], heads: Sequence[Text], rows: Sequence[Sequence[Text]], width: int
 ) -> list[int] | None:
-    """The width of each column; None if they do not fit."""
-    least, wanted = [], []
-    for place, column in enumerate(columns):
-        cells = max(cell_len(row[place].plain) for row in rows)
-        words = max(map(cell_len, heads[place].plain.split()), default=0)
-        least.append(max(words, cells if column.kind in NUMERIC else min(cells, NARROWEST if place else NAMES)))
-        wanted.append(max(cells, cell_len(heads[place].plain), 1))
-    room = width - GAP * (len(columns) - 1) - sum(least)
+    """Return the width of each column; None if they do not fit."""
+    widths, wanted = [], []
+    for i, column in enumerate(columns):
+        cells = max(cell_len(row[i].plain) for row in rows)
+        words = max(map(cell_len, heads[i].plain.split()), default=0)
+        widths.append(max(words, cells if column.kind in NUMERIC else min(cells, NARROWEST if i else NAMES)))
+        wanted.append(max(cells, cell_len(heads[i].plain), 1))
+    room = width - GAP * (len(columns) - 1) - sum(widths)
     if room < 0:
         return None
-    while room and least != wanted:  # a column at a time, the one with the least room for what it wants
-        place = max(range(len(least)), key=lambda place: (wanted[place] > least[place], wanted[place] / least[place]))
-        least[place] += 1
+    while room and widths != wanted:  # widen the column that is the narrowest in relation to its contents
+        i = max(range(len(widths)), key=lambda i: (wanted[i] > widths[i], wanted[i] / widths[i]))
+        widths[i] += 1
         room -= 1
-    return least
+    return widths
 
 
 def _row(columns: Sequence[Column], row: Sequence[Text], widths: Sequence[int]) -> Iterator[Text]:
@@ -69,9 +69,9 @@ def _row(columns: Sequence[Column], row: Sequence[Text], widths: Sequence[int]) 
     for number in range(max(map(len, cells))):
         line = Text()
         for column, cell, width in zip(columns, cells, widths, strict=True):
-            part = cell[number] if number < len(cell) else Text()
-            part.rstrip()
-            room = Text(" " * max(0, width - part.cell_len))
-            line += (room + part if column.kind in NUMERIC else part + room) + Text(" " * GAP)
+            text = cell[number] if number < len(cell) else Text()
+            text.rstrip()
+            room = Text(" " * max(0, width - text.cell_len))
+            line += (room + text if column.kind in NUMERIC else text + room) + Text(" " * GAP)
         line.rstrip()
         yield line

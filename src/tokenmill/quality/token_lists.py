@@ -21,25 +21,24 @@ ENDS = ("a word", "punctuation", "white space")
 
 
 def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
-    """The tokens that training removed, the last first, beside those that took their rows: the last that it made."""
+    """The tokens that training removed, the last first, and those that have their rows: the last that training made."""
     vocabulary = tok.vocabulary
-    removals: dict[int, float | None] = {}
-    made: dict[int, None] = {}
-    counts = vocabulary.event_counts.tolist() if len(vocabulary.event_counts) else []
-    for number, (left, right, new) in enumerate(vocabulary.events.tolist()):
+    ios_of_removed: dict[int, float | None] = {}
+    remaining: dict[int, None] = {}
+    counts = vocabulary.event_counts.tolist() or [(0, 0)] * len(vocabulary.events)
+    for (left, right, new), (merged, before) in zip(vocabulary.events.tolist(), counts, strict=True):
         if right < 0:
-            pair, whole = counts[number] if number < len(counts) else (0, 0)
-            removals[left] = pair / whole if whole else None
-            made.pop(left, None)
+            ios_of_removed[left] = merged / before if before else None
+            remaining.pop(left, None)
         else:
-            removals.pop(new, None)
-            made[new] = None
-    gone = [id for id in reversed(removals) if id in vocabulary.removed]
+            ios_of_removed.pop(new, None)
+            remaining[new] = None
+    removed = [id for id in reversed(ios_of_removed) if id in vocabulary.removed]
     rows: list[tuple[Cell, ...]] = []
-    for id, instead in zip(gone, chain(reversed(made), repeat(None)), strict=False):
+    for id, instead in zip(removed, chain(reversed(remaining), repeat(None)), strict=False):
         used = None if usage is None or instead is None else int(usage.by_id[instead])
         new = None if instead is None else Token(instead, vocabulary.tokens[instead] or b"")
-        rows.append((Token(id, vocabulary.tokens[id] or b""), removals[id], new, used))
+        rows.append((Token(id, vocabulary.tokens[id] or b""), ios_of_removed[id], new, used))
     columns = (
         Column("removed", "token"),
         Column("IoS", "ios", "the IoS that caused the removal"),
@@ -76,10 +75,10 @@ def exchanged_table(base: str, other: str, judged: Judgements) -> Table:
 
 
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:
-    """Tokens that the text never uses, the oldest first, because training found those most frequent."""
+    """Tokens that the text never uses, the oldest first, because they were the most frequent ones in training."""
     uses = usage.by_id.tolist()
-    rows: list[tuple[Cell, ...]] = [(of,) for of in token_cells(tok.vocabulary) if uses[of.id] == 0]
-    rows.sort(key=lambda row: len(row[0].content) == 1)  # type: ignore[union-attr]
+    unused = [token for token in token_cells(tok.vocabulary) if uses[token.id] == 0]
+    rows = [(token,) for token in sorted(unused, key=lambda token: len(token.content) == 1)]
     note = (
         "In the order of their ids, single bytes last. Training gives low ids to frequent tokens, so the first ones show "
         "best how this text differs from the training text."
@@ -88,10 +87,10 @@ def unused_table(tok: Tokenizer, usage: Usage) -> Table:
 
 
 def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
-    """Tokens used, but fewer than `below` times, the rarest first: a model may see too little of them."""
+    """Tokens used, but fewer than `below` times, the rarest first."""
     uses = usage.by_id.tolist()
-    found = [(token, uses[token.id]) for token in token_cells(tok.vocabulary)]
-    rows = [(token, used, 1e6 * used / usage.tokens) for token, used in found if 0 < used < below]
+    cells = ((token, uses[token.id]) for token in token_cells(tok.vocabulary))
+    rows = [(token, used, 1e6 * used / usage.tokens) for token, used in cells if 0 < used < below]
     rows.sort(key=lambda row: (row[1], row[0].id))
     columns = (Column("token", "token"), Column("used", "count"), Column("per million tokens", "number", digits=3))
     note = "The rarest first, then the oldest. A model trained on such text sees too little of them to learn their meaning."
@@ -99,7 +98,7 @@ def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
 
 
 def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
-    """The longest tokens: long runs of one character or of white space show here."""
+    """The longest tokens, such as long runs of one character or of white space."""
     texts, uses = texts_of_tokens(tok.vocabulary), None if usage is None else usage.by_id
     rows: list[tuple[Cell, ...]] = []
     by_length = sorted(ordinary_tokens(tok.vocabulary).items(), key=lambda item: -len(item[1]))
@@ -111,32 +110,32 @@ def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
 
 
 def superwords_of(tok: Tokenizer) -> list[Token]:
-    """The tokens of two words or more, by id; none where the split pattern cuts between words.
+    """Return the tokens of two words or more, by id; none if the split pattern cuts between words.
 
-    A plain vocabulary has tokens with a no-break space inside, which do not span words for its pattern.
+    The tokens of a plain vocabulary that contain a no-break space do not span words for its pattern.
     """
-    if not joins_words(tok.vocabulary):
-        return []
-    return [token for token in token_cells(tok.vocabulary) if words_in(token) > 1]
+    return (
+        [token for token in token_cells(tok.vocabulary) if words_in(token) > 1] if joins_words(tok.vocabulary) else []
+    )
 
 
 @lru_cache(maxsize=8)
 def joins_words(vocabulary: Vocabulary) -> bool:
-    """Whether training could merge across words: superwords of whole pretokens, or a pattern that keeps words together."""
+    """Return whether training could merge across words: superwords of whole pretokens, or a pattern that joins words."""
     return vocabulary.has_superwords or len(Splitter(*vocabulary.split_patterns).ends(b"of the")) == 1
 
 
-# Why tokenizers are left out of figures by script.
+# The reason why tokenizers are left out of figures by script.
 LEFT_OUT = "Tokenizers with superwords are left out: their pretokens are runs of words. So are WordPiece and Unigram, which have none."
 
 
 def with_words_as_pretokens(judged: Judgements) -> Judgements:
-    """Return the tokenizers that have pretokens and no superwords: only their figures by script can be compared. All, if none has."""
-    return {name: of for name, of in judged.items() if of.scripts.rows and not superwords_of(of.tok)} or judged
+    """Return the tokenizers whose figures by script can be compared: those with pretokens and no superwords; if none, all."""
+    return {name: each for name, each in judged.items() if each.scripts.rows and not superwords_of(each.tok)} or judged
 
 
 def words_in(token: Token) -> int:
-    """The number of words in a token: 2 in b" of the"."""
+    """Return the number of words in a token: 2 in b" of the"."""
     return len(token.content.decode(errors="replace").split())
 
 
@@ -147,15 +146,15 @@ def end_of(token: Token) -> str:
 
 
 def superwords_table(judged: Judgements) -> Table:
-    """Return the share of superwords in the vocabulary and in the text, and their kinds of ends."""
+    """The share of superwords in the vocabulary and in the text, and the kinds of their ends."""
     rows = []
-    for name, of in judged.items():
-        found = superwords_of(of.tok)
-        uses = [int(of.usage.by_id[token.id]) for token in found]
-        words = sum(words_in(token) * used for token, used in zip(found, uses, strict=True))
-        ends = [ratio(sum(end_of(token) == end for token in found), len(found)) for end in ENDS]
-        share = ratio(sum(uses), of.usage.tokens)
-        rows.append((name, len(found), ratio(len(found), of.size), share, ratio(words, sum(uses)), *ends))
+    for name, each in judged.items():
+        superwords = superwords_of(each.tok)
+        uses = [int(each.usage.by_id[token.id]) for token in superwords]
+        words = sum(words_in(token) * used for token, used in zip(superwords, uses, strict=True))
+        ends = [ratio(sum(end_of(token) == end for token in superwords), len(superwords)) for end in ENDS]
+        number, share = len(superwords), ratio(sum(uses), each.usage.tokens)
+        rows.append((name, number, ratio(number, each.size), share, ratio(words, sum(uses)), *ends))
     columns = (
         Column("tokenizer"),
         Column("superwords", "count", "tokens of two words or more"),
@@ -169,12 +168,11 @@ def superwords_table(judged: Judgements) -> Table:
 
 
 def most_used_table(name: str, judged: Judgement) -> Table:
-    """The superwords that the text uses most. name: of the tokenizer."""
-    rows, usage = [], judged.usage
-    for token in superwords_of(judged.tok):
-        if used := int(usage.by_id[token.id]):
-            rows.append((token, words_in(token), end_of(token), used, ratio(used, usage.tokens)))
-    rows.sort(key=lambda row: (-row[3], row[0].id))
+    """The superwords that the text uses most. name: the name of the tokenizer."""
+    usage = judged.usage
+    uses = [(token, int(usage.by_id[token.id])) for token in superwords_of(judged.tok)]
+    uses.sort(key=lambda row: (-row[1], row[0].id))
+    rows = [(token, words_in(token), end_of(token), used, ratio(used, usage.tokens)) for token, used in uses if used]
     columns = (
         Column("token", "token"),
         Column("words", "count"),

@@ -5,7 +5,7 @@ tip.id = "tip";
 tip.hidden = true;
 tip.role = "tooltip";
 document.body.append(tip);
-function place(target) {
+function moveTip(target) {
   const box = target.getBoundingClientRect();
   const { width, height } = tip.getBoundingClientRect();
   const left = Math.min(Math.max(8, box.left + box.width / 2 - width / 2), innerWidth - width - 8);
@@ -17,13 +17,13 @@ function show(event) {
   tip.hidden = !target;
   if (!target) return;
   tip.textContent = target.dataset.tip;
-  place(target);
+  moveTip(target);
 }
 for (const kind of ["pointerover", "focusin", "click"]) document.addEventListener(kind, show);
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 document.addEventListener("scroll", () => {
   const focused = document.activeElement.closest("[data-tip]");
-  if (focused) place(focused);
+  if (focused) moveTip(focused);
   else tip.hidden = true;
 }, { capture: true, passive: true });
 // In a notebook's frame a link to a section would resolve against the notebook's address.
@@ -69,7 +69,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", direction);
       const sign = direction === "ascending" ? 1 : -1;
-      const keyed = rows.map((row, place) => [key(row), place, row]);
+      const keyed = rows.map((row, index) => [key(row), index, row]);
       keyed.sort(([a, i], [b, j]) => {
         if (numeric && (Number.isNaN(a) || Number.isNaN(b))) {
           return Number.isNaN(a) - Number.isNaN(b) || i - j; // empty cells last, whichever way
