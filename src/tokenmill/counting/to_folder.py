@@ -17,10 +17,10 @@ from typing import Any
 from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, remove, sync_tree
 from ..jobs.progress import Progress, drawn
-from ..jobs.work import JobOptions, Task, do_parts
+from ..jobs.work import JobOptions, Task, do_tasks
 from ..jobs.working_folder import FILES, WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.blocks import Cut, ReadOptions
-from ..sources.documents import Chosen, parts_of
+from ..sources.documents import SourceSpan, parts_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
 from ..split.patterns import DEFAULT
@@ -72,7 +72,7 @@ def count_to_folder(
             summary = count_in_shards(found, folder, splitter, options, job, on_skip, show)
         else:
             do = partial(_count_whole, found, splitter, options, job)
-            ((values, resumed),) = do_parts("count", [stored_size(found)], do, folder, job, on_skip, show)
+            ((values, resumed),) = do_tasks("count", [stored_size(found)], do, folder, job, on_skip, show)
             summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
@@ -84,7 +84,7 @@ def count_to_folder(
 
 
 def _count_whole(
-    found: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, part: int, task: Task
+    found: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, task: Task
 ) -> dict[str, Any]:
     """Count all sources, with checkpoints; then write the files of the output in the folder `output`."""
     spill = Spill(task.folder, durable=True)
@@ -142,7 +142,7 @@ def count_in_shards(
     on_skip: OnSkip | None,
     progress: Progress | None,
 ) -> CountSummary:
-    """Count `sources` in three steps of independent parts, to the folder `output` in the working folder."""
+    """Count `sources` in three steps of independent tasks, to the folder `output` in the working folder."""
     limit = memory_limit_of(options.memory_limit or RAY_MEMORY)
     total = sum(map(size_of, sources))
     cut = cut_of(splitter) if on_skip is None else None  # a damaged document is left out whole
@@ -152,14 +152,14 @@ def count_in_shards(
     weighing = Weighing(sources, options.weights)
     sizes = [sum(size for _, size, _ in shard) for shard in shards]
     count = partial(_count_shard, shards, splitter, options, job.num_threads or 1, limit, weighing)
-    counted = do_parts("count", sizes, count, folder, job, may_skip, progress)
+    counted = do_tasks("count", sizes, count, folder, job, may_skip, progress)
     report_skips(skips, on_skip)
     values = [value for value, _ in counted]
     runs = [Run.from_json(folder.path, value["run"]) for value in values]
     if len(runs) > Spill.MANY:
         groups = [runs[first : first + Spill.MANY] for first in range(0, len(runs), Spill.MANY)]
         sizes = [sum(run.nbytes for run in group) for group in groups]
-        merged = do_parts("combine", sizes, partial(_merge_runs, groups), folder, job, progress=progress)
+        merged = do_tasks("combine", sizes, partial(_merge_runs, groups), folder, job, progress=progress)
         runs = [Run.from_json(folder.path, run) for run, _ in merged]
     bytes_of = [sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)]
     documents = sum(value["documents"] for value in values)
@@ -167,7 +167,7 @@ def count_in_shards(
     make_folder(folder.path / "output")
     n = files_for(about.total_bytes)
     write = partial(_write_file, runs, about, n, options.min_count)
-    written = Written.sum(value for value, _ in do_parts("merge", [1] * n, write, folder, job, progress=progress))
+    written = Written.sum(value for value, _ in do_tasks("merge", [1] * n, write, folder, job, progress=progress))
     for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
         remove(rest)
     resumed_bytes = sum(sum(value["bytes_of"]) for value, resumed in counted if resumed)
@@ -175,42 +175,39 @@ def count_in_shards(
 
 
 def _count_shard(
-    shards: Sequence[list[Chosen]],
+    shards: Sequence[list[SourceSpan]],
     splitter: Splitter,
     options: CountOptions,
     num_threads: int,
     memory_limit: int,
     weighing: Weighing,
-    part: int,
     task: Task,
 ) -> dict[str, Any]:
     """Count a shard, within the memory limit, into a sorted run."""
-    paths, spans = [path for path, _, _ in shards[part]], [span for *_, span in shards[part]]
+    paths, spans = [path for path, _, _ in shards[task.number]], [span for *_, span in shards[task.number]]
     files = FileCount(paths, cut_of(splitter), options, task.on_skip, weighing, spans)
     new = partial(Counter, splitter)
     with temporary_spill(task.folder) as spill, Threads(new, num_threads, memory_limit, spill) as threads:
         files.run(threads, task.show)
         spill.compact()
-        run = write_run(task.folder / f"run-{part:05}.arrow", spill.sources(threads.tables()), durable=True)
+        run = write_run(task.folder / f"run-{task.number:05}.arrow", spill.sources(threads.tables()), durable=True)
         numbers = {"documents": files.documents, "bytes_of": files.bytes_of, "skipped": files.skipped}
         return numbers | {"run": run.to_json()}
 
 
-def _merge_runs(groups: Sequence[Sequence[Run]], part: int, task: Task) -> list[Any]:
+def _merge_runs(groups: Sequence[Sequence[Run]], task: Task) -> list[Any]:
     """Merge some runs into one, so that no task has to read too many at once."""
-    return write_run(task.folder / f"merged-{part:05}.arrow", groups[part], durable=True).to_json()
+    return write_run(task.folder / f"merged-{task.number:05}.arrow", groups[task.number], durable=True).to_json()
 
 
-def _write_file(
-    runs: Sequence[Run], about: About, files: int, min_count: int, part: int, task: Task
-) -> tuple[int, int, int]:
+def _write_file(runs: Sequence[Run], about: About, files: int, min_count: int, task: Task) -> tuple[int, int, int]:
     """Write one of the files of the output."""
-    with atomic_file(task.folder / "output" / name_of_file(part, files)) as file:
-        rows = merged_part(runs, part, files.bit_length() - 1)
+    with atomic_file(task.folder / "output" / name_of_file(task.number, files)) as file:
+        rows = merged_part(runs, task.number, files.bit_length() - 1)
         return write_file(file, about, rows, scaled(min_count, about.scale))
 
 
-def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[list[Chosen]]:
+def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[list[SourceSpan]]:
     """Divide sources into shards of about `nbytes` on disk: small files together, large ones in spans."""
     n = 1 + sum(map(size_of, sources)) // nbytes
     return [*filter(None, parts_of(sources, read, range(1, n + 1), n, cut=cut))]

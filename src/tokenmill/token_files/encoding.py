@@ -1,7 +1,7 @@
-"""encode_files: documents to a token file, which appears whole or not at all.
+"""encode_files: encodes documents to a token file, which appears whole or not at all.
 
-While it is made, the working folder of the job (jobs/working_folder.py) holds for each part of the sources a folder
-part-00000 with three files that only grow (parts.py), and at the end the files of the output (output.py).
+Meanwhile the working folder of the job (jobs/working_folder.py) contains for each task a folder part-00000 with three
+files that only grow (parts.py), and at the end the files of the output (output.py).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress, drawn
-from ..jobs.work import JobOptions, Task, do_parts, group_by_size
+from ..jobs.work import JobOptions, Task, do_tasks, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
-from ..sources.documents import Chosen, Place, parts_of, refuse_text
+from ..sources.documents import ResumePoint, SourceSpan, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from ..tokenizer.tokenizer import Tokenizer
 from .formats import FORMAT_OF
-from .output import checked_output, made_at, publish_files
+from .output import checked_output, publish_files, target_of
 from .parts import Counts, Part, PartWriter, encode_sources
 from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
 
@@ -79,21 +79,21 @@ def encode_files(
         "options": {**asdict(settings), "engine": job.engine},
     }
     with (
-        made_at(path, settings) as target,
+        target_of(path, settings) as target,
         working_folder(path_beside(target), path, key, job.resumes(inputs)) as folder,
         drawn(progress) as show,
     ):
         if part := options.part_number:
-            groups = [*parts_of(inputs, options.read, part[:1], part[1], numbered=format == "parquet")]
+            spans = next(parts_of(inputs, options.read, part[:1], part[1], numbered=format == "parquet"))
         else:
-            groups = [[(source, size_of(source), None) for source in inputs]]
+            spans = [(source, size_of(source), None) for source in inputs]
+        groups = [spans]
         if job.engine == "ray":
-            total = sum(size for _, size, _ in groups[0])
-            groups = group_by_size(groups[0], max(TASK_BYTES, total // MAX_TASKS)) or [[]]
+            total = sum(size for _, size, _ in spans)
+            groups = group_by_size(spans, max(TASK_BYTES, total // MAX_TASKS)) or [[]]
         sizes = [sum(size for _, size, _ in group) for group in groups]
-        results = do_parts(
-            "encode", sizes, partial(_encode_part, tok, groups, settings, job), folder, job, on_skip, show
-        )
+        encode = partial(_encode_part, tok, groups, settings, job)
+        results = do_tasks("encode", sizes, encode, folder, job, on_skip, show)
         resumed_bytes = sum(
             value["counts"]["text_bytes"] if resumed else value["resumed_bytes"] for value, resumed in results
         )
@@ -102,26 +102,24 @@ def encode_files(
             for number, (value, _) in enumerate(results)
         ]
         counts = sum((part.counts for part in parts), Counts())
-        if options.part is None:  # the whole of the parts may have documents
+        if options.part is None:  # other parts may have documents
             folder.refuse_nothing(counts.documents, counts.skipped)
         metadata = _metadata(tok, settings, inputs)
-        paths = publish_files(
-            folder,
-            target,
-            settings,
-            job.overwrite,
-            lambda: (_joined(parts, folder.path / "joined", settings), metadata),
-        )
+
+        def build() -> tuple[Part, Metadata]:
+            return _joined(parts, folder.path / "joined", settings), metadata
+
+        paths = publish_files(folder, target, settings, job.overwrite, build)
     files = len(paths) if options.shard_tokens else 0
     totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped, counts.dropped
-    around = sum(id is not None for id in (settings.begin_of_text, settings.end_of_text))
-    seconds, separators = time.perf_counter() - start, around * counts.documents
+    separators = counts.documents * sum(id is not None for id in (settings.begin_of_text, settings.end_of_text))
+    seconds = time.perf_counter() - start
     output_path = paths[0] if options.shard_tokens else path
     return EncodeSummary(output_path, settings.dtype, *totals, resumed_bytes, files, seconds, separators)
 
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:
-    """The settings of a token file of `tok`: the width of an id from its vocabulary, the ids before and after documents."""
+    """Return the settings of a token file of `tok`: the type of an id, and the ids before and after documents."""
     separator = format_named(format).separator
     begin, end = (
         special_id(tok, name, value) if isinstance(value, str) or (value and separator == name) else None
@@ -131,7 +129,7 @@ def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Setting
 
 
 def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> Metadata:
-    """The metadata without counts."""
+    """Return the metadata without counts."""
     digest, total = hashlib.sha256(), 0
     for source in sources:
         size = size_of(source)
@@ -152,15 +150,15 @@ def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> 
     )
 
 
-def _part_folder(working_folder: Path, part: int) -> Path:
-    return working_folder / f"part-{part:05}"
+def _part_folder(working_folder: Path, number: int) -> Path:
+    return working_folder / f"part-{number:05}"
 
 
 def _encode_part(
-    tok: Tokenizer, groups: Sequence[list[Chosen]], settings: Settings, job: JobOptions, part: int, task: Task
+    tok: Tokenizer, groups: Sequence[list[SourceSpan]], settings: Settings, job: JobOptions, task: Task
 ) -> dict[str, Any]:
-    """Encode some consecutive sources, with a checkpoint now and then, and one at Ctrl-C."""
-    folder = _part_folder(task.folder, part)
+    """Encode the sources of a task, with a checkpoint every few seconds, and one at Ctrl-C."""
+    folder = _part_folder(task.folder, task.number)
     state = task.load()
     for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
         if not (folder / name).is_file() or (folder / name).stat().st_size < size:
@@ -169,13 +167,13 @@ def _encode_part(
     saved = time.monotonic()
     every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
     threads = job.num_threads or (1 if job.engine == "ray" else None)
-    start = Place(*state["place"]) if state else Place()
-    # Of several parts, the header is written before the ids of the whole.
+    start = ResumePoint(*state["place"]) if state else ResumePoint()
+    # Several parts are joined after the header.
     header = settings.header if len(groups) == 1 else 0
     with PartWriter(folder, header, state and state["part"]) as writer:
         resumed_bytes = writer.counts.text_bytes
         encoding = encode_sources(
-            tok, settings, groups[part], start, threads, task.on_skip, lambda nbytes, total: task.show(nbytes)
+            tok, settings, groups[task.number], start, threads, task.on_skip, lambda nbytes, total: task.show(nbytes)
         )
         try:
             with closing(encoding):
@@ -183,7 +181,7 @@ def _encode_part(
                     for encoded in done_job.encoded:
                         writer.append(encoded)
                     settings.check_tokens(writer.counts.tokens)
-                    done = {"place": list(done_job.place), "part": writer.mark()}
+                    done = {"place": list(done_job.end), "part": writer.mark()}
                     if time.monotonic() - saved >= every:
                         writer.sync()
                         task.save(done)
@@ -194,12 +192,11 @@ def _encode_part(
                 task.save(done)
             raise
         writer.sync()
-    whole = writer.part()
-    return {"counts": asdict(whole.counts), "hashes": whole.hashes, "resumed_bytes": resumed_bytes}
+    part = writer.part()
+    return {"counts": asdict(part.counts), "hashes": part.hashes, "resumed_bytes": resumed_bytes}
 
 
 def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
-    """All parts in one."""
     if len(parts) == 1:
         return parts[0]
     with PartWriter(folder, settings.header) as writer:
