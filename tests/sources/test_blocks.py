@@ -123,7 +123,7 @@ def test_a_file_in_parts_cut_where_the_caller_says(tmp_path, monkeypatch, block)
     opened, found, places = open_source(tmp_path / "a.txt", options, cut=cut), [], []
     part = Block()
     while opened.draw(part):
-        assert part.continued == bool(found) and len(part.ends) == 1 and part.start == sum(map(len, found))
+        assert len(part.ends) == 1 and part.start == sum(map(len, found))
         found += part.texts()
         places.append(part.resume_at)
         assert part.goes_on == (not opened.done)

@@ -144,8 +144,8 @@ def _blocks(
     most = read.max_document_bytes
     # Half of the limit: escapes of JSON make a text longer, and other commands must be able to read it.
     cut = partial(cut_long_file, most and max(4, most // 2))
-    how: dict[str, Any] = {"cut": cut, "whole": read.skip_damaged, "ids": True}
-    for block, end, stored in blocks_of(sources, start, read, KINDS[kind][0], **how):
+    blocks = blocks_of(sources, start, read, KINDS[kind][0], cut=cut, whole=read.skip_damaged, ids=True)
+    for block, end, stored in blocks:
         if block.numbers is None:
             _divide(block, most, cut)
         yield block, (end, stored)

@@ -78,7 +78,7 @@ class JobOptions(Options):
 class Task:
     """One task of a job, and its context.
 
-    stage, number: the name of its states.
+    stage, number: the beginning of the names of its states.
     on_skip: called for what cannot be read; None if that is an error.
     show: called with the number of bytes done of the task.
     progress: for further stages; None on Ray.
@@ -95,9 +95,13 @@ class Task:
     def folder(self) -> Path:
         return self.working_folder.path
 
+    @property
+    def name(self) -> str:
+        return f"{self.stage}-{self.number:05}"
+
     def load(self, step: int = 0) -> Any:
         """Return the state that was saved for this step; None if there is none."""
-        return self.working_folder.load(self._name(step))
+        return self.working_folder.load(f"{self.name}.{step:04}")
 
     def states(self) -> list[Any]:
         """Return the states of all steps."""
@@ -105,15 +109,7 @@ class Task:
 
     def save(self, state: Any, step: int = 0) -> None:
         """Save a state from which the task can resume."""
-        self.working_folder.save(self._name(step), state)
-
-    def _name(self, step: int) -> str:
-        return f"{self.stage}-{self.number:05}.{step:04}"
-
-    @property
-    def done_name(self) -> str:
-        """The name of the state with the result."""
-        return f"{self.stage}-{self.number:05}.done"
+        self.working_folder.save(f"{self.name}.{step:04}", state)
 
 
 Work = Callable[[Task], Any]
@@ -137,7 +133,7 @@ def do_tasks(
     """
     meter = Meter(progress and partial(progress, stage), sizes)
     tasks = [Task(folder, stage, number, on_skip, partial(meter.set, number), progress) for number in range(len(sizes))]
-    states = [folder.load(task.done_name) for task in tasks]
+    states = [folder.load(f"{task.name}.done") for task in tasks]
     unfinished = [number for number, state in enumerate(states) if state is None]
     for number, state in enumerate(states):
         if state is not None:
@@ -154,7 +150,7 @@ def do_tasks(
             meter.set(number, sizes[number] or 0)
     results = []
     for task, state in zip(tasks, states, strict=True):
-        result = state or folder.load(task.done_name)
+        result = state or folder.load(f"{task.name}.done")
         for skip in result["skips"]:
             if on_skip is not None:
                 on_skip(Skip(**skip))
@@ -170,7 +166,7 @@ def _do_remotely(do: Work, folder: WorkingFolder, stage: str, may_skip: bool, nu
 
 def _do(do: Work, task: Task, skips: Sequence[Skip] = ()) -> None:
     state = {"value": do(task), "skips": [asdict(skip) for skip in skips]}
-    task.working_folder.save(task.done_name, state)
+    task.working_folder.save(f"{task.name}.done", state)
 
 
 def group_by_size(sources: Iterable[T], size: int) -> list[list[T]]:

@@ -147,9 +147,8 @@ class Block:
     numbers: of the documents in their source. None for a file that is one document.
     names, titles: the ids and titles of the documents, where the source has them and they are read.
     replaced: the number of lone surrogates that became U+FFFD, by the index of the document in the block.
-    start: the offset of the data in the source.
+    start: the offset of the data in the source, if its first document began in an earlier block, else 0.
     context: the facts about the whole source that its reader needs for each record.
-    continued: whether the first document began in an earlier block of the source.
     goes_on: whether the last document continues in the next block.
     utf8: whether documents that are not UTF-8 are left out.
     skips: what could not be read in this block or before it, in the order of the source.
@@ -174,7 +173,7 @@ class Block:
         self.replaced: dict[int, int] = {}
         self.start = 0
         self.context = ""
-        self.continued = self.goes_on = False
+        self.goes_on = False
         self.utf8 = True
         self.skips: list[Skip] = []
         self._skipped: list[int] = []  # the numbers of the skipped documents, which come first in `skips`
@@ -218,7 +217,7 @@ class Block:
     @property
     def documents(self) -> int:
         """Return the number of documents that begin in this block."""
-        return len(self.ends) - self.continued
+        return len(self.ends) - (self.start > 0)
 
     def data_of(self, i: int) -> bytes:
         return bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
@@ -237,7 +236,7 @@ class Block:
         """Return the position of document i in its source, for messages."""
         if self.numbers is not None:
             return self.label.replace("#", f"{self.numbers[i]}")
-        return f"from byte {self.start:,} on" if self.continued else ""
+        return f"from byte {self.start:,} on" if self.start else ""
 
     def name(self, i: int) -> str:
         """Return the id of document i."""
@@ -252,11 +251,12 @@ class Block:
         else:
             self.skip(self.numbers[i], reason)
 
-    def skip(self, number: int, reason: str, left_out: bool = True) -> None:
-        """Add a skip for the document with this number, before those for the whole source."""
+    def skip(self, number: int, reason: str, left_out: bool = True, position: str = "") -> None:
+        """Add a skip for the document with this number, or from it on, before those for the whole source."""
         index = bisect.bisect(self._skipped, number)
         self._skipped.insert(index, number)
-        self.skips.insert(index, Skip(self.source, self.label.replace("#", str(number)), reason, left_out))
+        position = position or self.label.replace("#", str(number))
+        self.skips.insert(index, Skip(self.source, position, reason, left_out))
 
     def keep(self, rows: Sequence[int]) -> None:
         """Leave out all documents but these."""

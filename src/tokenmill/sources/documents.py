@@ -95,16 +95,16 @@ class ResumePoint(NamedTuple):
 
 
 def blocks_of(
-    sources: Sequence[SourceSpan], start: ResumePoint, options: ReadOptions, format: str | None = None, **how: Any
+    sources: Sequence[SourceSpan], start: ResumePoint, options: ReadOptions, format: str | None = None, **kwargs: Any
 ) -> Iterator[tuple[Block, ResumePoint, int]]:
     """Yield the blocks from `start` on, each with the point after it and the stored bytes read of its source.
 
-    how: see `open_source`.
+    kwargs: see `open_source`.
     """
     for number in range(start.source, len(sources)):
         source, _, span = sources[number]
         buffer = bytearray()
-        with closing(open_source(source, options, format, span=span, **how)) as opened:
+        with closing(open_source(source, options, format, span=span, **kwargs)) as opened:
             if number == start.source and start.at is not None:
                 opened.resume_at = start.at
             while opened.draw(block := Block(buffer)):
@@ -188,12 +188,12 @@ def parts_of(
     sources: Sequence[Source],
     options: ReadOptions,
     numbers: Iterable[int],
-    of: int,
+    num_parts: int,
     *,
     cut: Cut | None = None,
     numbered: bool = False,
 ) -> Iterator[list[SourceSpan]]:
-    """Divide sources into `of` parts of about equal stored bytes, and yield those with the given numbers, from 1 on.
+    """Divide sources into parts of about equal stored bytes, and yield those with the numbers `numbers`, from 1 on.
 
     All parts in order have the documents of all sources in order. Only plain files are divided: text in lines, JSON
     lines, Parquet by row groups, and documents that may be `cut`. Others belong to the part in which they begin.
@@ -202,7 +202,7 @@ def parts_of(
     sizes = [*map(size_of, sources)]
     starts = [0, *itertools.accumulate(max(1, size) for size in sizes)]
     for number in numbers:
-        begin, end = (starts[-1] * n // of for n in (number - 1, number))
+        begin, end = (starts[-1] * n // num_parts for n in (number - 1, number))
         spans: list[SourceSpan] = []
         for i in range(bisect_right(starts, begin) - 1, bisect_left(starts, end)):
             source, size = sources[i], starts[i + 1] - starts[i]

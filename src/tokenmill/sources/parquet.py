@@ -100,9 +100,8 @@ class ParquetSource(BlockSource):
             try:
                 batch = self._next_batch(group, row)
             except (OSError, ValueError) as error:
-                label, block.label = block.label, f"row # to row {end}"
-                block.skip(first, f"row group {group} cannot be read: {_first_line(error)}")
-                block.label = label
+                reason = f"row group {group} cannot be read: {_first_line(error)}"
+                block.skip(first, reason, position=f"row {first} to row {end}")
                 batch = None
             if batch is not None:
                 self.resume_at = [group, row + len(batch)]

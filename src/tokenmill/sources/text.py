@@ -55,7 +55,6 @@ class FileSource(StreamSource):
             return
         self._whole = False
         block.start = self._position()
-        block.continued = block.start > 0
         limit = self._options.max_document_bytes
         end = length = 0
         while not end and not self.done:

@@ -105,11 +105,8 @@ def encode_files(
         if options.part is None:  # other parts may have documents
             folder.refuse_nothing(counts.documents, counts.skipped)
         metadata = _metadata(tok, settings, inputs)
-
-        def build() -> tuple[Part, Metadata]:
-            return _joined(parts, folder.path / "joined", settings), metadata
-
-        paths = publish_files(folder, target, settings, job.overwrite, build)
+        join = partial(_joined, parts, folder.path / "joined", settings)
+        paths = publish_files(folder, target, settings, job.overwrite, join, metadata)
     files = len(paths) if options.shard_tokens else 0
     totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped, counts.dropped
     separators = counts.documents * sum(id is not None for id in (settings.begin_of_text, settings.end_of_text))
@@ -135,7 +132,7 @@ def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> 
         size = size_of(source)
         digest.update(f"{shown(source)}\0{size}\n".encode())
         total += size
-    number, of = settings.options.part_number or (0, 0)
+    number, num_parts = settings.options.part_number or (0, 0)
     return Metadata(
         settings.format,
         settings.dtype,
@@ -146,7 +143,7 @@ def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> 
         *(0, 0, 0, {}, {}),
         sources={"number": len(sources), "bytes": total, "hash": digest.hexdigest()},
         options={"special": settings.options.special, **asdict(settings.options.read)},
-        part={"number": number, "of": of} if of else None,
+        part={"number": number, "of": num_parts} if num_parts else None,
     )
 
 

@@ -80,7 +80,7 @@ class Join(Options):
         key = {"files": fingerprint([file.path for file in files]), "options": [self.shard_tokens, self.val_shard]}
         with target_of(path, settings) as target, working_folder(path_beside(target), path, key) as folder:
             join = partial(_join, files, folder.path / "joined", settings, progress)
-            paths = publish_files(folder, target, settings, self.overwrite, lambda: (join(), _metadata(files)))
+            paths = publish_files(folder, target, settings, self.overwrite, join, _metadata(files))
         documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in metadata)
         text_bytes = sum(each.text_bytes or 0 for each in metadata)
         num_files, seconds = len(paths) if self.shard_tokens else 0, time.perf_counter() - start

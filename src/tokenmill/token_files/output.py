@@ -61,15 +61,16 @@ def publish_files(
     output: Path,
     settings: Settings,
     overwrite: bool,
-    build: Callable[[], tuple[Part, Metadata | None]],
+    join: Callable[[], Part],
+    metadata: Metadata | None,
 ) -> list[Path]:
     """Write the files of the output in the working folder, and rename them to their targets. Return those with ids.
 
-    build: returns all ids, and the metadata without counts. Called unless an earlier run has written the files.
+    join: returns all ids. Called unless an earlier run has written the files. metadata: without counts.
     """
     state = folder.load(FILES)
     if state is None:
-        outputs = _build_files(*build(), settings, output, folder.path)
+        outputs = _build_files(join(), metadata, settings, output, folder.path)
         _refuse_existing(output, settings, overwrite)
         new = {final for files in outputs for _, final in files}
         old = [path.name for path in _files_before(output, settings) if path.name not in new]

@@ -108,7 +108,7 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     plan = tok._core.plan("all" if settings.options.special else frozenset(), ())
     end, begin = (-1 if id is None else id for id in (settings.end_of_text, settings.begin_of_text))
     ids, ends = tok._core.encode_documents(
-        block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.continued
+        block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.start > 0
     )
     names = _names(block, len(ends)).serialize() if settings.format == "parquet" and len(ends) else b""
     model = tok.vocabulary.library

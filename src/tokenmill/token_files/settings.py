@@ -64,15 +64,15 @@ class EncodeOptions(Options):
         super().__post_init__()
         if self.val_shard and self.shard_tokens is None:
             raise UsageError(OptionName("val_shard", True), " needs ", OptionName("shard_tokens", ...))
-        number, of = self.part_number or (1, 1)
-        if not 1 <= number <= of <= MOST_PARTS:
+        number, num_parts = self.part_number or (1, 1)
+        if not 1 <= number <= num_parts <= MOST_PARTS:
             raise UsageError(
                 OptionName("part", self.part), f": parts are numbered from 1 to their number, at most {MOST_PARTS:,}"
             )
 
     @property
     def part_number(self) -> tuple[int, int] | None:
-        """The number of the part, and how many there are."""
+        """The number of the part, and the number of parts."""
         if self.part is None:
             return None
         match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", self.part)
