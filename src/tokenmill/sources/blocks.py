@@ -451,12 +451,9 @@ class StreamSource(BlockSource):
         if len(block.buffer) != size:
             block.buffer = bytearray(size)
         block.buffer[:length] = self._rest
-        with memoryview(block.buffer) as view:
-            wanted = view[length:]
-            if self._end is not None:
-                wanted = wanted[: max(0, self._end - stream.position)]
-            got = stream.readinto(wanted)
-            wanted.release()
+        end = size if self._end is None else length + max(0, self._end - stream.position)
+        with memoryview(block.buffer)[length:end] as view:
+            got = stream.readinto(view)
         self._rest, self.stored = b"", stream.stored_position()
         return length + got, got < size - length and not stream.damaged
 
