@@ -1,7 +1,7 @@
 """encode_files: encodes documents to a token file, which appears whole or not at all.
 
 Meanwhile the working folder of the job (jobs/working_folder.py) contains for each task a folder part-00000 with three
-files that only grow (parts.py), and at the end the files of the output (output.py).
+files that only grow (encoded_folder.py), and at the end the files of the output (output.py).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.documents import ResumePoint, SourceSpan, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from ..tokenizer.tokenizer import Tokenizer
+from .encoded_folder import Counts, EncodedFolder, EncodedFolderWriter, encode_sources
 from .formats import FORMAT_OF
 from .output import checked_output, publish_files, target_of
-from .parts import Counts, Part, PartWriter, encode_sources
 from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
 
 CHECKPOINT = 5.0  # seconds between two checkpoints
@@ -92,20 +92,20 @@ def encode_files(
             total = sum(size for _, size, _ in spans)
             groups = group_by_size(spans, max(TASK_BYTES, total // MAX_TASKS)) or [[]]
         sizes = [sum(size for _, size, _ in group) for group in groups]
-        encode = partial(_encode_part, tok, groups, settings, job)
+        encode = partial(_encode_task, tok, groups, settings, job)
         results = do_tasks("encode", sizes, encode, folder, job, on_skip, show)
         resumed_bytes = sum(
             value["counts"]["text_bytes"] if resumed else value["resumed_bytes"] for value, resumed in results
         )
-        parts = [
-            Part(_part_folder(folder.path, number), Counts(**value["counts"]), value["hashes"])
+        folders = [
+            EncodedFolder(_task_folder(folder.path, number), Counts(**value["counts"]), value["hashes"])
             for number, (value, _) in enumerate(results)
         ]
-        counts = sum((part.counts for part in parts), Counts())
+        counts = sum((encoded.counts for encoded in folders), Counts())
         if options.part is None:  # other parts may have documents
             folder.refuse_nothing(counts.documents, counts.skipped)
         metadata = _metadata(tok, settings, inputs)
-        join = partial(_joined, parts, folder.path / "joined", settings)
+        join = partial(_joined, folders, folder.path / "joined", settings)
         paths = publish_files(folder, target, settings, job.overwrite, join, metadata)
     files = len(paths) if options.shard_tokens else 0
     totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped, counts.dropped
@@ -147,17 +147,17 @@ def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> 
     )
 
 
-def _part_folder(working_folder: Path, number: int) -> Path:
+def _task_folder(working_folder: Path, number: int) -> Path:
     return working_folder / f"part-{number:05}"
 
 
-def _encode_part(
+def _encode_task(
     tok: Tokenizer, groups: Sequence[list[SourceSpan]], settings: Settings, job: JobOptions, task: Task
 ) -> dict[str, Any]:
     """Encode the sources of a task, with a checkpoint every few seconds, and one at Ctrl-C."""
-    folder = _part_folder(task.folder, task.number)
+    folder = _task_folder(task.folder, task.number)
     state = task.load()
-    for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
+    for name, size in zip(EncodedFolderWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
         if not (folder / name).is_file() or (folder / name).stat().st_size < size:
             raise task.working_folder.missing(folder / name)
     done: dict[str, Any] | None = None
@@ -165,9 +165,9 @@ def _encode_part(
     every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
     threads = job.num_threads or (1 if job.engine == "ray" else None)
     start = ResumePoint(*state["place"]) if state else ResumePoint()
-    # Several parts are joined after the header.
+    # Several folders are joined after the header.
     header = settings.header if len(groups) == 1 else 0
-    with PartWriter(folder, header, state and state["part"]) as writer:
+    with EncodedFolderWriter(folder, header, state and state["part"]) as writer:
         resumed_bytes = writer.counts.text_bytes
         encoding = encode_sources(
             tok, settings, groups[task.number], start, threads, task.on_skip, lambda nbytes, total: task.show(nbytes)
@@ -189,14 +189,14 @@ def _encode_part(
                 task.save(done)
             raise
         writer.sync()
-    part = writer.part()
-    return {"counts": asdict(part.counts), "hashes": part.hashes, "resumed_bytes": resumed_bytes}
+    encoded_folder = writer.folder()
+    return {"counts": asdict(encoded_folder.counts), "hashes": encoded_folder.hashes, "resumed_bytes": resumed_bytes}
 
 
-def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
-    if len(parts) == 1:
-        return parts[0]
-    with PartWriter(folder, settings.header) as writer:
-        for part in parts:
-            writer.join(part)
-    return writer.part()
+def _joined(folders: Sequence[EncodedFolder], path: Path, settings: Settings) -> EncodedFolder:
+    if len(folders) == 1:
+        return folders[0]
+    with EncodedFolderWriter(path, settings.header) as writer:
+        for encoded in folders:
+            writer.join(encoded)
+    return writer.folder()

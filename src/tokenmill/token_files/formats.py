@@ -16,9 +16,9 @@ from ..errors import FormatError, OptionName, UsageError, reason_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from .parts import Part
+    from .encoded_folder import EncodedFolder
 
-    Writer = Callable[[IO[bytes], Part, str, str], None]  # dtype; tokenizer: the fingerprint of the vocabulary
+    Writer = Callable[[IO[bytes], EncodedFolder, str, str], None]  # dtype; tokenizer: the fingerprint of the vocabulary
 
 BLOCK = 1 << 16  # numbers to read at a time: they stay in the cache
 AHEAD = 4  # blocks that may wait for a thread
@@ -35,19 +35,19 @@ def npy_header(dtype: str, n: int) -> bytes:
     return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode() + b"\n"
 
 
-def _write_offsets(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    file.write(npy_header("<i8", part.counts.documents + 1) + bytes(8))
-    _write_ends(file, part, dtype, tokenizer)
+def _write_offsets(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    file.write(npy_header("<i8", encoded.counts.documents + 1) + bytes(8))
+    _write_ends(file, encoded, dtype, tokenizer)
 
 
-def _write_spans(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
+def _write_spans(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
     with gzip.GzipFile("", "wb", 3, file, 0) as packed:
-        for bounds in part.bounds():
+        for bounds in encoded.bounds():
             packed.write("".join(f"{a},{b}\n" for a, b in pairwise(bounds)).encode())
 
 
-def _write_ends(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    for bounds in part.bounds():
+def _write_ends(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    for bounds in encoded.bounds():
         file.write(bounds[1:])
 
 
@@ -58,8 +58,8 @@ def summary_of(tokenizer: str, dtype: str, tokens: int) -> bytes:
     return f"{tokenizer}|{2 if dtype == 'uint16' else 4}\n{tokens}\n{short}".encode()
 
 
-def _write_summary(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    file.write(summary_of(tokenizer, dtype, part.counts.tokens))
+def _write_summary(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    file.write(summary_of(tokenizer, dtype, encoded.counts.tokens))
 
 
 def refuse_long(lengths: Sequence[int], first: int, where: str) -> None:
@@ -71,22 +71,22 @@ def refuse_long(lengths: Sequence[int], first: int, where: str) -> None:
         raise UsageError(problem, "Split it (", OptionName("unit"), "), or choose another format.")
 
 
-def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
+def _write_megatron(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
     """Ids of 32 bits are int32, whose bytes are the same below 2**31."""
     import numpy as np
 
-    size, sequences = np.dtype(dtype).itemsize, part.counts.documents
-    boundaries = part.starts.stat().st_size // 8 if part.starts.exists() else sequences + 1
+    size, sequences = np.dtype(dtype).itemsize, encoded.counts.documents
+    boundaries = encoded.starts.stat().st_size // 8 if encoded.starts.exists() else sequences + 1
     file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, boundaries))
     first = 0
-    for lengths in part.lengths():
+    for lengths in encoded.lengths():
         refuse_long(lengths, first, "Megatron's index")
         file.write(np.array(lengths, "<i4").tobytes())
         first += len(lengths)
-    for bounds in part.bounds():
+    for bounds in encoded.bounds():
         file.write((size * np.array(bounds[:-1], "<i8")).tobytes())
-    if part.starts.exists():
-        with open(part.starts, "rb") as numbers:
+    if encoded.starts.exists():
+        with open(encoded.starts, "rb") as numbers:
             shutil.copyfileobj(numbers, file, 8 * BLOCK)
         return
     for first in range(0, sequences + 1, BLOCK):

@@ -91,7 +91,7 @@ class Encode(Options):
     def _write_lines(self, tok: Tokenizer, on_skip: OnSkip | None, out: TextIO) -> None:
         """Write a line of ids for each document, to the output or else to `out`."""
         from ..sources.documents import ResumePoint, blocks_of, refuse_text
-        from .parts import Counts, encode_block
+        from .encoded_folder import Counts, encode_block
 
         counts, read, settings = Counts(), self.options.read, Settings("bin", "uint32", options=self.options)
         skip = read.skipper(on_skip) if read.skip_damaged else None

@@ -20,8 +20,8 @@ from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
+from .encoded_folder import EncodedFolder, EncodedFolderWriter
 from .formats import AHEAD, FORMATS
-from .parts import Part, PartWriter
 from .settings import EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard, metadata_path
 
 if TYPE_CHECKING:
@@ -183,10 +183,10 @@ def _divided(files: Sequence[TokenFile]) -> bool:
     return bool(divided)
 
 
-def _join(files: Sequence[TokenFile], folder: Path, settings: Settings, progress: Progress | None) -> Part:
+def _join(files: Sequence[TokenFile], folder: Path, settings: Settings, progress: Progress | None) -> EncodedFolder:
     """Write the ids and the lengths, and for Megatron the first sequences, of all documents into a folder."""
     meter = Meter(progress and partial(progress, "join"), [tokens.ids.nbytes for tokens in files])
-    with PartWriter(folder, settings.header) as writer:
+    with EncodedFolderWriter(folder, settings.header) as writer:
         _copy_ids(files, writer, meter)
         counts = writer.counts
         counts.tokens = sum(len(tokens.ids) for tokens in files)
@@ -195,10 +195,10 @@ def _join(files: Sequence[TokenFile], folder: Path, settings: Settings, progress
             writer.write("lengths", lengths)
             counts.documents += len(lengths)
     rows = [row for tokens in files if tokens.metadata for row in tokens.metadata.hashes["ids"]]
-    return replace(writer.part(), divided=_divided(files), hashes={**writer.part().hashes, "ids": rows})
+    return replace(writer.folder(), divided=_divided(files), hashes={**writer.folder().hashes, "ids": rows})
 
 
-def _copy_ids(files: Sequence[TokenFile], writer: PartWriter, meter: Meter) -> None:
+def _copy_ids(files: Sequence[TokenFile], writer: EncodedFolderWriter, meter: Meter) -> None:
     """Write the ids of all files, with one thread each for checking the hashes, writing, and flushing to the disk."""
     write = partial(writer.write, "ids", hashed=True)
     flushes: list[Future[None]] = []
@@ -211,7 +211,7 @@ def _copy_ids(files: Sequence[TokenFile], writer: PartWriter, meter: Meter) -> N
                 not_flushed += size
                 meter.set(number, done)
                 if not_flushed >= FLUSH and all(flush.done() for flush in flushes[-1:]):
-                    flushes.append(flush_pool.submit(sync, writer.folder / "ids"))
+                    flushes.append(flush_pool.submit(sync, writer.path / "ids"))
                     not_flushed = 0
         for flush in flushes:
             flush.result()
@@ -248,7 +248,7 @@ def _sequences(files: Sequence[TokenFile], folder: Path, settings: Settings) -> 
     if settings.options.shard_tokens:
         raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")
     lengths, first = [], 0
-    with open_output(Part(folder).starts) as file:
+    with open_output(EncodedFolder(folder).starts) as file:
         for number, index in enumerate(filter(None, indexes)):
             sequences = index.offsets if index.sequences is None else index.sequences
             documents = np.arange(len(sequences)) if index.documents is None else index.documents

@@ -1,4 +1,4 @@
-"""Writes the files of the output from a finished part: in the working folder, from which they are renamed."""
+"""Writes the files of the output from the encoded documents: in the working folder, from which they are renamed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import FormatError, OptionName, UsageError, require
 from ..jobs.outputs import is_device, open_output, refuse_devices, refuse_existing, remove, sync, temporary_folder
 from ..jobs.working_folder import FILES, WorkingFolder, publishing
+from .encoded_folder import Counts, EncodedFolder, EncodedFolderWriter, NamesReader, names_schema
 from .formats import FORMATS, mapped, refuse_long
-from .parts import Counts, NamesReader, Part, PartWriter, names_schema
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def publish_files(
     output: Path,
     settings: Settings,
     overwrite: bool,
-    join: Callable[[], Part],
+    join: Callable[[], EncodedFolder],
     metadata: Metadata | None,
 ) -> list[Path]:
     """Write the files of the output in the working folder, and rename them to their targets. Return those with ids.
@@ -99,12 +99,12 @@ def _outputs(output: Path, settings: Settings) -> list[Path]:
 
 
 def _build_files(
-    part: Part, metadata: Metadata | None, settings: Settings, output: Path, folder: Path
+    encoded: EncodedFolder, metadata: Metadata | None, settings: Settings, output: Path, folder: Path
 ) -> list[list[list[str]]]:
     """Write the files of the output in the working folder. Return the value of `_build` for each numbered file."""
     if settings.options.shard_tokens is None:
-        return [_build(part, metadata, settings, output)]
-    shards = list(_shards(part, settings, folder))
+        return [_build(encoded, metadata, settings, output)]
+    shards = list(_shards(encoded, settings, folder))
     files, documents = [], 0
     for number, (shard, ids_before) in enumerate(shards):
         first_document = documents - (ids_before > 0)
@@ -115,9 +115,9 @@ def _build_files(
     return files
 
 
-def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Path) -> list[list[str]]:
+def _build(encoded: EncodedFolder, metadata: Metadata | None, settings: Settings, output: Path) -> list[list[str]]:
     """Write a token file. Return [name in the working folder, final name] of each of its files, the metadata last."""
-    folder, counts, format = part.folder, part.counts, FORMATS[settings.format]
+    folder, counts, format = encoded.path, encoded.counts, FORMATS[settings.format]
     settings.check_tokens(counts.tokens)
     header = format.header(settings.dtype, counts.tokens)
     with open_output(folder / "ids", "r+b") as file:
@@ -125,11 +125,11 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
     names = ["ids"]
     if settings.format == "parquet":
         names = ["rows"]
-        _write_parquet(folder / "rows", part, settings)
-    for suffix, write in format.beside if part.divided else ():
+        _write_parquet(folder / "rows", encoded, settings)
+    for suffix, write in format.beside if encoded.divided else ():
         names.append(f"beside{suffix}")
         with open_output(folder / names[-1]) as file:
-            write(file, part, settings.dtype, metadata.tokenizer if metadata else "")
+            write(file, encoded, settings.dtype, metadata.tokenizer if metadata else "")
     if metadata is not None:
         metadata = replace(
             metadata,
@@ -137,33 +137,33 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
             tokens=counts.tokens,
             text_bytes=None if metadata.shard or metadata.text_bytes is None else counts.text_bytes,
             files={role: (folder / name).stat().st_size for role, name in zip(ROLES, names, strict=False)},
-            hashes=part.hashes,
+            hashes=encoded.hashes,
         )
         names.append("metadata")
         with open_output(folder / "metadata") as file:
             file.write(metadata.dumps().encode())
     sync(*(folder / name for name in names), folder)
     paths = [*format.paths(output), metadata_path(output)]
-    if not part.divided:
+    if not encoded.divided:
         paths = paths[:1]
     return [[f"{folder.name}/{name}", path.name] for name, path in zip(names, paths, strict=metadata is not None)]
 
 
-def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part, int]]:
-    """Divide a part into shards of `settings.options.shard_tokens` tokens, in folders below `folder`.
+def _shards(encoded: EncodedFolder, settings: Settings, folder: Path) -> Iterator[tuple[EncodedFolder, int]]:
+    """Divide the documents into shards of `settings.options.shard_tokens` tokens, in folders below `folder`.
 
     Yields each shard with the number of ids of its first document that are in the shards before.
     """
     import numpy as np
 
-    lengths = mapped(part.folder / "lengths", np.int64, part.counts.documents)
-    with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
+    lengths = mapped(encoded.path / "lengths", np.int64, encoded.counts.documents)
+    with open(encoded.path / "ids", "rb") as ids, open(encoded.path / "names", "rb") as file:
         ids.seek(settings.header)
         names = NamesReader(file)
-        cut = FORMATS[settings.format].cut_documents or not part.divided
+        cut = FORMATS[settings.format].cut_documents or not encoded.divided
         shards = _shard_lengths(lengths, settings.options.shard_tokens or 0, cut)
         for number, (shard_lengths, ids_before) in enumerate(shards):
-            with PartWriter(folder / f"shard-{number:06}", settings.header) as writer:
+            with EncodedFolderWriter(folder / f"shard-{number:06}", settings.header) as writer:
                 writer.counts = Counts(len(shard_lengths), int(shard_lengths.sum()))
                 size = writer.counts.tokens * settings.width
                 for start in range(0, size, COPY):
@@ -171,7 +171,7 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
                 writer.write("lengths", shard_lengths)
                 for batch in names.take(len(shard_lengths)) if settings.format == "parquet" else ():
                     writer.write("names", batch.serialize())
-            yield replace(writer.part(), divided=part.divided), ids_before
+            yield replace(writer.folder(), divided=encoded.divided), ids_before
 
 
 def _shard_lengths(lengths: np.ndarray, most: int, cut: bool) -> Iterator[tuple[np.ndarray, int]]:
@@ -198,20 +198,20 @@ def _shard_lengths(lengths: np.ndarray, most: int, cut: bool) -> Iterator[tuple[
         first, ids_before = max(last, first + (rest == 0)), rest
 
 
-def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
+def _write_parquet(path: Path, encoded: EncodedFolder, settings: Settings) -> None:
     """Write a row for each document: ids, source, id. The row groups depend only on the documents."""
     import numpy as np
 
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     import pyarrow.parquet as pq
 
-    lengths = mapped(part.folder / "lengths", np.int64, part.counts.documents)
-    ids = mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
+    lengths = mapped(encoded.path / "lengths", np.int64, encoded.counts.documents)
+    ids = mapped(encoded.path / "ids", settings.dtype, encoded.counts.tokens)
     element = pa.field("element", pa.type_for_alias(settings.dtype), nullable=False)
     schema = pa.schema([pa.field("ids", pa.list_(element)), *names_schema()])
     first = begin = 0
     with (
-        open(part.folder / "names", "rb") as names,
+        open(encoded.path / "names", "rb") as names,
         open_output(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer,
     ):

@@ -19,8 +19,8 @@ from ..sources.blocks import ReadOptions
 from ..sources.documents import ResumePoint, parts_of
 from ..sources.find import find_sources, ignore_skip, size_of
 from ..tokenizer.tokenizer import Tokenizer
+from .encoded_folder import encode_sources, names_schema
 from .formats import FORMATS, summary_of
-from .parts import encode_sources, names_schema
 from .reading import TokenFile, check_tokenizer, load_tokens, open_parquet
 from .settings import EncodeOptions, Metadata, Settings, metadata_path
 

@@ -1,6 +1,6 @@
-"""Encodes documents to a part: a folder with raw ids, the length of each document, and for Parquet their names.
+"""Encodes documents to a folder: raw ids, the length of each document, and for Parquet their names.
 
-The three files only grow. After an interruption they are truncated to the last checkpoint. Parts are joined by
+The three files only grow. After an interruption they are truncated to the last checkpoint. Folders are joined by
 concatenation. The names of each block are a record batch of Arrow.
 """
 
@@ -37,7 +37,7 @@ MOST_WAITING = 8  # jobs in addition to those of the threads: each has a megabyt
 
 @dataclass
 class Counts:
-    """The totals of a part.
+    """The totals of an encoded folder.
 
     text_bytes: of the documents as UTF-8.
     skipped: the number of skips that were left out.
@@ -57,14 +57,14 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A finished part.
+class EncodedFolder:
+    """A finished folder of encoded documents.
 
     hashes: the rows of the ids without a header, and of the lengths of the documents.
     divided: whether the ends of the documents are known.
     """
 
-    folder: Path
+    path: Path
     counts: Counts = field(default_factory=Counts)
     hashes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     divided: bool = True
@@ -72,11 +72,11 @@ class Part:
     @property
     def starts(self) -> Path:
         """The file with the `documents` of `Bounds`, int64; missing if each Megatron document is one sequence."""
-        return self.folder / "starts"
+        return self.path / "starts"
 
     def lengths(self) -> Iterator[array[int]]:
         """Yield the number of ids of each document, in blocks of int64."""
-        with open(self.folder / "lengths", "rb") as file:
+        with open(self.path / "lengths", "rb") as file:
             while data := file.read(8 * BLOCK):
                 yield array("q", data)
 
@@ -88,7 +88,7 @@ class Part:
             end = bounds[-1]
 
 
-class Encoded(NamedTuple):
+class EncodedBlock(NamedTuple):
     """An encoded block.
 
     ids: as in the file, with the tokens before and after documents.
@@ -103,7 +103,7 @@ class Encoded(NamedTuple):
     counts: Counts
 
 
-def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
+def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> EncodedBlock:
     block.finish()
     plan = tok._core.plan("all" if settings.options.special else frozenset(), ())
     end, begin = (-1 if id is None else id for id in (settings.end_of_text, settings.begin_of_text))
@@ -115,7 +115,7 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     dropped = sum(model.count_dropped(text.decode(), plan.allowed) for text in block.texts()) if model else 0
     left_out = sum(skip.left_out for skip in block.skips)
     counts = Counts(len(ends), len(ids) // settings.width, block.nbytes, left_out, dropped)
-    return Encoded(ids, ends, names, block.skips, counts)
+    return EncodedBlock(ids, ends, names, block.skips, counts)
 
 
 def names_schema() -> Any:
@@ -152,19 +152,19 @@ class NamesReader:
             n, self._rest = max(0, n - len(self._rest)), self._rest[n:]
 
 
-class PartWriter:
-    """Writes a part into a folder, from the start or from a checkpoint."""
+class EncodedFolderWriter:
+    """Writes an encoded folder, from the start or from a checkpoint."""
 
     NAMES = ("ids", "lengths", "names")
 
-    def __init__(self, folder: Path, header: int = 0, checkpoint: dict[str, Any] | None = None):
+    def __init__(self, path: Path, header: int = 0, checkpoint: dict[str, Any] | None = None):
         """header: the number of bytes before the ids. checkpoint: the value of `mark`."""
-        self.folder = folder
+        self.path = path
         hashes_of = checkpoint["hashes"] if checkpoint else ((), ())
         self._hashes = {name: BlockHashes(rows) for name, rows in zip(self.NAMES, hashes_of, strict=False)}
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
-        make_folder(folder)
-        self._files = {name: open_output(folder / name, "r+b" if checkpoint else "wb") for name in self.NAMES}
+        make_folder(path)
+        self._files = {name: open_output(path / name, "r+b" if checkpoint else "wb") for name in self.NAMES}
         if not checkpoint:
             self._files["ids"].write(bytes(header))
             return
@@ -172,11 +172,11 @@ class PartWriter:
             file.truncate(size)
             file.seek(size)
         for name, hashes in self._hashes.items():
-            with open(folder / name, "rb") as source:
+            with open(path / name, "rb") as source:
                 source.seek((header if name == "ids" else 0) + hashes.SIZE * len(hashes.whole))
                 hashes.update(source.read())
 
-    def append(self, encoded: Encoded) -> None:
+    def append(self, encoded: EncodedBlock) -> None:
         begun, ends, tokens = self.counts.begun, encoded.ends, encoded.counts.tokens
         lengths = lengths_of(ends, begun)
         self.counts += encoded.counts
@@ -191,18 +191,18 @@ class PartWriter:
             self._hashes[name].update(data)
         return len(data)
 
-    def join(self, part: Part) -> None:
-        """Append a finished part."""
+    def join(self, folder: EncodedFolder) -> None:
+        """Append a finished folder."""
         for name in self.NAMES:
-            with open(part.folder / name, "rb") as source:
+            with open(folder.path / name, "rb") as source:
                 while data := source.read(COPY):
                     self.write(name, data)
-        self.counts += part.counts
+        self.counts += folder.counts
 
     def sync(self) -> None:
         for file in self._files.values():
             file.flush()
-        sync(*(self.folder / name for name in self.NAMES), self.folder)
+        sync(*(self.path / name for name in self.NAMES), self.path)
 
     def mark(self) -> dict[str, Any]:
         """Return a checkpoint from which a later run can resume, once `sync` has returned."""
@@ -210,10 +210,10 @@ class PartWriter:
         hashes = [block_hashes.whole for block_hashes in self._hashes.values()]
         return {"sizes": sizes, "counts": asdict(self.counts), "hashes": hashes}
 
-    def part(self) -> Part:
-        return Part(self.folder, self.counts, {name: hashes.rows() for name, hashes in self._hashes.items()})
+    def folder(self) -> EncodedFolder:
+        return EncodedFolder(self.path, self.counts, {name: hashes.rows() for name, hashes in self._hashes.items()})
 
-    def __enter__(self) -> PartWriter:
+    def __enter__(self) -> EncodedFolderWriter:
         return self
 
     def __exit__(self, error: Any, *_: object) -> None:
@@ -233,7 +233,7 @@ class Job(NamedTuple):
     blocks: list[Block]
     end: ResumePoint
     stored: int
-    encoded: Sequence[Encoded] = ()
+    encoded: Sequence[EncodedBlock] = ()
 
 
 def encode_sources(
