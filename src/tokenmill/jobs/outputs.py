@@ -104,7 +104,7 @@ def _atomic(
     paths: Iterable[Path], mode: str, stale: Iterable[Path] = (), overwrite: bool = True
 ) -> Iterator[list[IO[Any]]]:
     waiting = []
-    with contextlib.ExitStack() as temporary:
+    with contextlib.ExitStack() as cleanup:
         with contextlib.ExitStack() as opened:
             files = []
             for path in paths:
@@ -113,11 +113,12 @@ def _atomic(
                     continue
                 target = path.absolute()
                 make_folder(target.parent)
-                waiting.append((temporary.enter_context(_beside(target)), target))
+                temporary = cleanup.enter_context(_temporary_path(target))
+                waiting.append((temporary, target))
                 # "x" creates the file with the permissions that the umask leaves.
-                files.append(opened.enter_context(open_output(waiting[-1][0], mode.replace("w", "x"))))
+                files.append(opened.enter_context(open_output(temporary, mode.replace("w", "x"))))
             yield files
-        sync(*(beside for beside, _ in waiting))
+        sync(*(temporary for temporary, _ in waiting))
         refuse_existing(*(target for _, target in waiting), overwrite=overwrite)
         for path in stale:
             remove(path)
@@ -134,32 +135,32 @@ def atomic_folder(path: StrPath, is_own: Callable[[Path], bool], *, overwrite: b
     refuse_folder(path, is_own, overwrite=overwrite)
     target = Path(path).absolute()
     make_folder(target.parent)
-    with _beside(target) as beside:
-        with output_errors(beside):
-            beside.mkdir()
-        yield beside
-        sync_tree(beside)
+    with _temporary_path(target) as temporary:
+        with output_errors(temporary):
+            temporary.mkdir()
+        yield temporary
+        sync_tree(temporary)
         refuse_folder(path, is_own, overwrite=overwrite)
-        if target.is_dir() and exchange_paths(beside, target):
+        if target.is_dir() and exchange_paths(temporary, target):
             sync(target.parent)  # the old folder has the temporary name now, and is deleted
             written.append(target)
         else:
-            publish([(beside, target)])
+            publish([(temporary, target)])
 
 
 @contextlib.contextmanager
-def _beside(target: Path) -> Iterator[Path]:
+def _temporary_path(target: Path) -> Iterator[Path]:
     """Yield an unused path next to `target`. Delete its file or folder at the end."""
-    beside = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
+    path = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
     try:
-        yield beside
+        yield path
     finally:
-        remove(beside)
+        remove(path)
 
 
 def temporary_folder(parent: StrPath) -> contextlib.AbstractContextManager[Path]:
     """Yield the path for a new folder in `parent`, to be created by the caller. Delete it at the end."""
-    return _beside(Path(parent, "tokenmill"))
+    return _temporary_path(Path(parent, "tokenmill"))
 
 
 def publish(files: Iterable[tuple[Path, Path]]) -> None:

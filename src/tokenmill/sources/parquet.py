@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, plural, require
@@ -48,11 +49,9 @@ class ParquetSource(BlockSource):
     @staticmethod
     def groups(source: Source) -> int:
         """Return the number of row groups of a file."""
-        opened = ParquetSource(source, ReadOptions())
-        opened._open_file()
-        groups = opened._file.num_row_groups
-        opened.close()
-        return groups
+        with closing(ParquetSource(source, ReadOptions())) as opened:
+            opened._open_file()
+            return opened._file.num_row_groups
 
     def close(self) -> None:
         self.done = True

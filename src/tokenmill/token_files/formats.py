@@ -113,7 +113,7 @@ class TokenFileFormat(NamedTuple):
     """The properties of a format.
 
     suffix: of the file with the ids. fixed: whether it is always added, because training frameworks need it.
-    beside: the suffixes and the writers of the other files. The first is the index with the offsets of the documents:
+    other_files: their suffixes and writers. The first is the index with the offsets of the documents:
         see bounds.py. A suffix replaces that of the ids if it is fixed, and is added to it otherwise.
     magic: the first bytes of the file by the type of its ids, "" for any.
     header: returns the bytes before the ids, for their type and number.
@@ -125,7 +125,7 @@ class TokenFileFormat(NamedTuple):
 
     suffix: str
     fixed: bool = False
-    beside: tuple[tuple[str, Writer], ...] = ((".offsets.npy", _write_offsets),)
+    other_files: tuple[tuple[str, Writer], ...] = ((".offsets.npy", _write_offsets),)
     magic: Mapping[str, bytes] = {}
     header: Callable[[str, int], bytes] = lambda dtype, tokens: b""
     narrow: int = 1 << 16
@@ -137,7 +137,7 @@ class TokenFileFormat(NamedTuple):
     def paths(self, path: Path) -> list[Path]:
         """Return the files of a token file: `path` with the ids, and the others."""
         stem = path.name.removesuffix(self.suffix) if self.fixed else path.name
-        return [path, *(path.with_name(stem + suffix) for suffix, _ in self.beside)]
+        return [path, *(path.with_name(stem + suffix) for suffix, _ in self.other_files)]
 
 
 FORMATS = {
@@ -146,7 +146,7 @@ FORMATS = {
         ".npy", magic={"": b"\x93NUMPY"}, header=lambda dtype, tokens: npy_header(NPY_TYPES[dtype], tokens)
     ),
     "megatron": TokenFileFormat(".bin", True, ((".idx", _write_megatron),), narrow=65_499),
-    "parquet": TokenFileFormat(".parquet", beside=(), magic={"": b"PAR1"}, separator=None),
+    "parquet": TokenFileFormat(".parquet", other_files=(), magic={"": b"PAR1"}, separator=None),
     "nanogpt": TokenFileFormat(".bin", wide=False),
     "llmc": TokenFileFormat(
         ".bin",

@@ -126,7 +126,7 @@ def _build(encoded: EncodedFolder, metadata: Metadata | None, settings: Settings
     if settings.format == "parquet":
         names = ["rows"]
         _write_parquet(folder / "rows", encoded, settings)
-    for suffix, write in format.beside if encoded.divided else ():
+    for suffix, write in format.other_files if encoded.divided else ():
         names.append(f"beside{suffix}")
         with open_output(folder / names[-1]) as file:
             write(file, encoded, settings.dtype, metadata.tokenizer if metadata else "")

@@ -210,8 +210,8 @@ def load_tokens(
     id_type = None if dtype is None else dtype.__name__ if isinstance(dtype, type) else str(dtype)
     if id_type not in (None, "uint16", "uint32"):
         raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32"')
-    beside = metadata_path(file)
-    metadata = Metadata.load(beside) if beside.exists() else None
+    metadata_file = metadata_path(file)
+    metadata = Metadata.load(metadata_file) if metadata_file.exists() else None
     tokens = TokenFile(file, metadata, id_type)
     if tok is not None and not any_tokenizer:
         check_tokenizer(file, metadata, tok)
@@ -225,7 +225,7 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
         return _read_parquet(path)
     format = FORMATS[name]
     _, index, *_ = format.paths(path)
-    bounds = READERS[format.beside[0][0]](index) if metadata or index.exists() else None
+    bounds = READERS[format.other_files[0][0]](index) if metadata or index.exists() else None
     if name == "npy":
         return read_npy(path), bounds
     id_type = recorded or (bounds and bounds.dtype) or dtype
