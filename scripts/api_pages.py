@@ -106,7 +106,7 @@ assert longer.n_vocab == 262 and longer.token_to_id("low") == tok.token_to_id("l
 # Members that other modules of tokenmill call: not on the pages.
 INTERNAL = set(
     "unused check check_output resumes of skipper for_kind reading counted_before folder folders new_rows_path chosen_format "
-    "part_number packed event_numbers bytes_apart joined_bytes title lead tiles sections about places prepared certain_cut "
+    "part_number packed event_numbers decoded_bytes joined_bytes title lead tiles sections about places prepared certain_cut "
     "warn_of_long_pretokens prepends other_steps".split()
 )
 HOME = {name: task for task, page in PAGES.items() for name in page.names.split()}

@@ -118,6 +118,16 @@ def test_merges_of_clip(tmp_path):
         assert tokenmill.load(pair).encode("The lows  LOW, owing") == tok.encode("The lows  LOW, owing")
 
 
+def test_clip_takes_the_first_merges_of_a_longer_file(tmp_path):
+    path = tmp_path / "bpe_simple_vocab_16e6.txt"
+    letters = [chr(code) for code in range(ord("A"), ord("A") + 40)]
+    merges = ["A B</w>", *map(" ".join, itertools.product(letters, letters))]
+    merges += [f"{a}{b} {c}" for a, b, c in itertools.product(letters, letters, letters)]
+    path.write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
+    tok = tokenmill.load(path)
+    assert (tok.n_vocab, tok.encode_single_token("<|endoftext|>")) == (49408, 49407)  # as CLIP
+
+
 def test_merges_without_the_first_line(tmp_path):
     tok = tokenmill.train_from_iterator(LINES, vocab_size=300, split="gpt2")
     tok.save(tmp_path / "pair", format="merges")

@@ -38,6 +38,8 @@ FALCON = [
     {"type": "Digits", "individual_digits": False},
     {"type": "Split", "pattern": {"Regex": "[0-9][0-9][0-9]"}, "behavior": "Isolated", "invert": False},
 ]
+WORDS = {"type": "Whitespace"}
+UNACCENTED = {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]}
 CLIP = SPLIT | {"pattern": {"Regex": r"'s|\p{L}+|\p{N}|[^\s\p{L}\p{N}]+"}, "behavior": "Removed", "invert": True}
 
 
@@ -99,14 +101,13 @@ FILES = {
     "end of a word (CLIP)": lambda: bytes_file(CLIP, BYTE_LEVEL, model={"end_of_word_suffix": "</w>"}, unknown="[UNK]", normalizer={"type": "Lowercase"}),
     "BERT": lambda: text_file("WordPiece", {"type": "BertPreTokenizer"}, BERT, {"type": "WordPiece", "prefix": "##", "cleanup": True}),
     "GPT": lambda: text_file("BPE", {"type": "BertPreTokenizer"}, BERT, {"type": "BPEDecoder", "suffix": "</w>"}, end_of_word_suffix="</w>"),
+    "end of a word": lambda: text_file("BPE", WORDS, UNACCENTED, {"type": "BPEDecoder", "suffix": "</w>"}, end_of_word_suffix="</w>"),
     "continuing prefix": lambda: text_file("BPE", {"type": "Whitespace"}, continuing_subword_prefix="##", fuse_unk=True),
     "words": lambda: text_file("WordLevel", {"type": "Whitespace"}),
     "T5": lambda: text_file("Unigram", sequence({"type": "WhitespaceSplit"}, METASPACE), {"type": "NFKC"}, METASPACE),
     "one pretoken": lambda: text_file("Unigram", METASPACE | {"prepend_scheme": "first", "split": False}, None, METASPACE),
 }  # fmt: skip
 # The kernels have those whose first step drops characters, and those with more steps after ByteLevel.
-WORDS = {"type": "Whitespace"}
-UNACCENTED = {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]}
 OWN = {
     "steps after ByteLevel (Falcon)": lambda: bytes_file(*FALCON),
     "characters of bytes": lambda: bytes_file(
@@ -119,6 +120,8 @@ OWN = {
     "punctuation of BERT": lambda: text_file("BPE", {"type": "BertPreTokenizer"}),
     "punctuation merged": lambda: text_file("BPE", sequence({"type": "WhitespaceSplit"}, {"type": "Punctuation", "behavior": "MergedWithPrevious"})),
     "white space removed, as bytes": lambda: bytes_file({"type": "WhitespaceSplit"}, BYTE_LEVEL),
+    "matches of a pattern, as bytes": lambda: bytes_file(CLIP, WHOLE, normalizer={"type": "Lowercase"}),
+    "matches of a pattern": lambda: text_file("BPE", CLIP),
     "a delimiter": lambda: text_file("BPE", {"type": "CharDelimiterSplit", "delimiter": "^"}),
     "a delimiter that patterns use": lambda: text_file("BPE", {"type": "CharDelimiterSplit", "delimiter": "+"}),
     "what may be several characters removed": lambda: text_file("BPE", {"type": "Split", "pattern": {"Regex": r"\++"}, "behavior": "Removed", "invert": False}),
@@ -234,6 +237,36 @@ def test_a_vocabulary_that_drops_or_divides_merges_by_a_list():
         Vocabulary([b"a"], ["\\s+"], "merges", whole_pretokens=False, dropped=" ", normalization=normalization)
     with pytest.raises(FormatError, match="dropped is 5"):
         Vocabulary([b"a"], ["\\s+"], "merges", whole_pretokens=False, dropped=5)
+
+
+def test_kernels_encode_words_that_end_in_a_suffix(file_of, tmp_path):
+    raw = json.loads(file_of("end of a word (CLIP)").read_text())
+    for name in ("end of a word (CLIP)", "end of a word"):
+        assert tokenmill.load(file_of(name))._core.encoder.kernel is not None
+    merges = [" ".join(pair) for pair in raw["model"]["merges"]]
+    (tmp_path / "bpe_simple_vocab_16e6.txt").write_text("\n".join(["#version: 0.2", "z z</w>", *merges, ""]))
+    tok = tokenmill.load(
+        tmp_path / "bpe_simple_vocab_16e6.txt"
+    )  # with all steps of CLIP, and a token for each last byte
+    theirs = tokenizers.Tokenizer.from_buffer(tok.vocabulary.library.data)
+    texts = [*TEXTS, *random_texts(["<|endoftext|>", "\u2003\r\n ", "It's", "É"], 300)]
+    ids = [theirs.encode(text, add_special_tokens=False).ids for text in texts]
+    assert tok.encode_batch(texts, allowed_special="all") == ids
+    assert tok._core.encoder.kernel is not None
+    assert pickle.loads(pickle.dumps(tok)).encode_batch(texts, allowed_special="all") == ids
+    assert tok.encode_batch_to_numpy(texts, allowed_special="all")[0].tolist() == [*itertools.chain(*ids)]
+    for text in texts:
+        assert tok.encode_with_offsets(text, allowed_special="all").ids == tok.encode(text, allowed_special="all")
+
+
+def test_words_that_end_in_a_suffix_without_tokens_for_all_bytes(file_of, tmp_path):
+    """tokenizers drops such a byte: then it encodes."""
+    raw = json.loads(file_of("end of a word (CLIP)").read_text())
+    raw["model"]["unk_token"] = None
+    (tmp_path / "tokenizer.json").write_text(json.dumps(raw))
+    tok = tokenmill.load(tmp_path / "tokenizer.json")
+    assert tok._core.encoder.kernel is None
+    assert tok.encode("low~") == tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode("low~").ids
 
 
 def test_offsets_of_words_without_spaces(file_of):

@@ -85,5 +85,5 @@ def test_endless_backtracking_is_stopped(monkeypatch):
     ("pattern", "parts"),
     [("a", 1), ("ab|c", 3), ("a{3}", 3), ("(?:ab){2,5}", 10), ("((a{2}b){3}c){4}", 40), (r"[a-z]{7}\d{2,}", 9)],
 )
-def test_parts_are_counted(pattern, parts):
-    assert backtracking.parts_of(parse(pattern)) == parts
+def test_nodes_are_counted(pattern, parts):
+    assert backtracking.count_nodes(parse(pattern)) == parts

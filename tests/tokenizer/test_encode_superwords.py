@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tokenmill
 from naive_encoder import NaiveEncoder
-from tokenmill.tokenizer.encoding.parts import superword_cache
+from tokenmill.tokenizer.encoding.superword_caches import superword_cache
 from tokenmill.vocabulary import Vocabulary
 
 TEXT = "of the cat, in the house: it is the end of the day\nin the end it is 1984 !! of the  of\n"

@@ -49,7 +49,7 @@ def test_ids_come_soon_and_little_is_held_back(tok, text):
     given, most = [], 0
     for word in (text * 20).split(" "):
         given += stream.feed(word + " ")
-        most = max(most, len(stream._held))
+        most = max(most, len(stream._buffer))
     assert most < 100 and len(given) > 0.98 * len(tok.encode(text * 20))
     assert given + stream.finish() == tok.encode((text * 20).replace("\n\n\t", "\n\n\t") + " ")
     assert stream.feed("low lower") == tok.encode("low") and stream.finish() == tok.encode(" lower")  # it began again

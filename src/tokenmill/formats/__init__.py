@@ -7,8 +7,7 @@
     gguf          a .gguf file, without weights
     sentencepiece a .model file
 
-`read` tells the format by content. `write` returns what the format does not hold, item by item, and refuses what would
-change ids.
+`read` detects the format from the content. `write` returns notes on losses, and refuses a format that would change ids.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The vocabulary and the merges of a tokenizer.json, read from its bytes without a Python object for each token.
 
-`read_model` takes what most files hold. None means that something is unusual or wrong; then huggingface.py reads the file with
-the json module, slowly, and names what is wrong. Both give the same vocabulary.
+`read_model` reads most files. It returns None for an unusual or wrong one, which huggingface.py reads slowly with the json module
+to name the mistake. Both give the same vocabulary.
 """
 
 import cython
@@ -18,9 +18,9 @@ HIGHEST = cython.declare(uint32_t, MAX_ID)
 
 
 def read_model(data: bytes):
-    """Records for BpeTables, where those of the vocabulary and those of the merges of `data` begin and end, and the rest of `data`.
+    """Return records for BpeTables, the span of the vocabulary and that of the merges in them, and `data` without the two.
 
-    That has an empty vocabulary and no merges. None if they are not as usual.
+    None for an unusual file.
     """
     reader: Reader = Reader(data)
     if not reader.read(False) or len(reader.cuts) < 2:
@@ -34,8 +34,8 @@ def read_model(data: bytes):
 class Reader:
     """Reads a file from front to back.
 
-    records: has room for them, because each is less than three times as long as its JSON.
-    spans: where those of the vocabulary and of the merges are. cuts: where their JSON is, in the order of the file.
+    records: each is less than three times as long as its JSON, which bounds their size.
+    spans: of the vocabulary and of the merges in the records. cuts: the spans of their JSON, in the order of the file.
     """
 
     records: bytes
@@ -57,7 +57,7 @@ class Reader:
 
     @cython.cfunc
     def read(self, in_model: cython.bint) -> cython.bint:
-        """Find $.model in the object here, and in it the vocabulary and the merges, and read them."""
+        """Read the vocabulary and the merges of $.model in the object here."""
         begin: cython.size_t
         if not self.take(ord("{")):
             return False
@@ -84,13 +84,13 @@ class Reader:
     @cython.cfunc
     @cython.exceptval(check=False)
     def size(self) -> cython.size_t:
-        """The number of bytes of all records."""
+        """Return the number of bytes of all records."""
         return cython.cast(cython.p_char, self.o) - PyBytes_AS_STRING(self.records)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def put(self, size: uint32_t, number: uint32_t) -> cython.int:
-        """Put the head of a record before its text, which is there."""
+        """Write the head of a record before its text."""
         memcpy(self.o, cython.address(size), 4)
         memcpy(self.o + 4, cython.address(number), 4)
         self.o += 8 + size
@@ -101,7 +101,7 @@ class Reader:
 
     @cython.cfunc
     def key(self) -> bytes:
-        """The key here, after which the colon is passed; None if there is none."""
+        """Return the key here and pass the colon; None if there is none."""
         size: cython.Py_ssize_t = self.string(0)
         if size < 0 or not self.take(ord(":")):
             return None
@@ -117,7 +117,7 @@ class Reader:
     @cython.cfunc
     @cython.exceptval(check=False)
     def string(self, at: cython.size_t) -> cython.Py_ssize_t:
-        """Read a string and write its UTF-8 to the text of the record, from byte `at` on. Returns its size; -1 if it is not valid."""
+        """Read a string and write its UTF-8 to the text of the record, from byte `at` on. Return its size; -1 if it is not valid."""
         size: cython.size_t = 0
         after: Bytes = json_string(self.p, self.end, self.o + 8 + at, cython.address(size))
         if after == cython.NULL:

@@ -1,8 +1,8 @@
-"""The tables of a BPE model while it is read: the texts of a vocabulary with their ids, and its merges, in flat memory.
+"""The tables of a BPE model during reading: the texts of a vocabulary with their ids, and its merges, in flat memory.
 
-The readers of files give *records* of texts: the size of a text and a number, each a uint32, and its bytes as UTF-8. What is unusual
-or wrong is left to the slow readers in Python, which name it, and put in what is right (`tables_of`). The slow twin is
-tests/naive_tables.py.
+The readers of files pass *records* of texts: the size of a text and a number, each a uint32, and its bytes as UTF-8. Unusual or
+wrong files are read by the slow readers in Python, which name the mistake or create the tables by `tables_of`. The slow twin
+is tests/naive_tables.py.
 """
 
 import cython
@@ -34,7 +34,7 @@ for _byte, _character in enumerate(CHARACTERS):
 
 
 def tables_of(texts: list):
-    """The tables of texts by id, None for an id without one.
+    """Return the tables of texts by id, None for an id without one.
 
     Raises ValueError with the id of a text that is not Unicode, or that is the text of a lower id too.
     """
@@ -61,7 +61,7 @@ def tables_of(texts: list):
 
 
 def end_of_texts(data: bytes, start: cython.size_t, count: cython.size_t):
-    """The end of `count` texts from data[start] on, each after its size as a uint64; None if `data` ends before it."""
+    """Return the end of `count` texts from data[start] on, each after its size as a uint64; None if `data` ends before it."""
     size: uint64_t = 0
     end: cython.size_t = PyBytes_GET_SIZE(data)
     for n in range(count):
@@ -79,9 +79,9 @@ def end_of_texts(data: bytes, start: cython.size_t, count: cython.size_t):
 class BpeTables:
     """The texts of a vocabulary with their ids, and its merges. Has the methods of dict[str, int] that readers use.
 
-    start, end: where the records of the texts are in `data`, whose numbers are the ids. There are `n_ids` or more.
+    start, end: the span in `data` of the records of the texts. Their numbers are the ids. n_ids: the least number of ids.
     listed: the ids are 0, 1 and so on instead, and the texts may not be UTF-8.
-    Raises ValueError with the id of a text that is not, or whose text or id occurred before.
+    Raises ValueError with the id of a text that is not UTF-8, or whose text or id occurred before.
     """
 
     data: bytes
@@ -160,7 +160,7 @@ class BpeTables:
     @cython.cfunc
     @cython.exceptval(check=False)
     def slot(self, p: Bytes, size: cython.size_t, key: tm_key, hash: uint64_t) -> cython.size_t:
-        """The slot of a text, or the free one where it belongs."""
+        """Return the slot of a text, or the free slot for it."""
         at: cython.size_t = hash & (self.n_slots - 1)
         while self.slots[at] != 0:
             if self.slots[at] >> 32 == hash >> 32:
@@ -182,7 +182,7 @@ class BpeTables:
     @cython.inline
     @cython.exceptval(check=False)
     def text(self, p: Bytes, size: cython.size_t, end: Bytes) -> Text:
-        """A text with its hash. end: of the memory that may be read."""
+        """Return a text with its hash. end: of the memory that may be read."""
         key: tm_key = tm_key_of(p, size, end, self.seed)
         return Text(p, size, key, tm_random_hash(key, self.seed))
 
@@ -195,7 +195,7 @@ class BpeTables:
     @cython.cfunc
     @cython.exceptval(check=False)
     def is_joined(self, id: uint32_t, left: Text, right: Text) -> cython.bint:
-        """Whether the text of an id is `left` followed by `right`."""
+        """Return whether the text of an id is `left` followed by `right`."""
         if id >= self.n_ids or self.by_id[id] == 0:
             return False
         entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
@@ -208,17 +208,16 @@ class BpeTables:
     # ------------------------------------------------------------------ the merges
 
     def put_merges(self, start: cython.size_t, end: cython.size_t) -> bool:
-        """Put in the merges of the records there in `data`, whose number is the size of the left part.
+        """Add the merges of the records data[start:end], whose number is the size of the left token, or 0 for "left right".
 
-        It is 0 if there is a space between the parts, and no other. False for another merge, and where a part or the result is not in
-        the vocabulary.
+        Return False for a merge with several spaces, and if one of its three tokens is not in the vocabulary.
         """
         lefts: Text[32]  # GROUP
         rights: Text[32]
         i: cython.int
         size: uint32_t = 0
         cut: uint32_t = 0
-        made: uint32_t = NONE
+        new: uint32_t = NONE
         p: Bytes = self.first + start
         while p < self.first + end:
             n: cython.int = 0
@@ -241,29 +240,29 @@ class BpeTables:
             for i in range(n):
                 left = self.id_at(lefts[i])
                 right = self.id_at(rights[i])
-                if not self.is_joined(made, lefts[i], rights[i]):  # nearly always the next id, or the same
-                    made += 1
-                    if not self.is_joined(made, lefts[i], rights[i]):
-                        made = self.find(_bytes(lefts[i]) + _bytes(rights[i]))
-                if left == NONE or right == NONE or made == NONE:
+                if not self.is_joined(new, lefts[i], rights[i]):  # nearly always the next id, or the same
+                    new += 1
+                    if not self.is_joined(new, lefts[i], rights[i]):
+                        new = self.find(_bytes(lefts[i]) + _bytes(rights[i]))
+                if left == NONE or right == NONE or new == NONE:
                     return False
-                self.put_row(left, right, made)
+                self.put_row(left, right, new)
         return True
 
     @cython.ccall
-    def put_row(self, left: uint32_t, right: uint32_t, made: uint32_t):
-        """Put in the merge of two ids."""
+    def put_row(self, left: uint32_t, right: uint32_t, new: uint32_t):
+        """Add the merge of two ids."""
         grow(cython.address(self.rows), cython.address(self.rows_room), 3 * self.n_rows + 3, 4)
         self.rows[3 * self.n_rows] = left
         self.rows[3 * self.n_rows + 1] = right
-        self.rows[3 * self.n_rows + 2] = made
+        self.rows[3 * self.n_rows + 2] = new
         self.n_rows += 1
         if self.n_rows & 0xFFFF == 0:
             PyErr_CheckSignals()
 
     @cython.cfunc
     def drop_repeated(self):
-        """Of a pair that is listed twice keep the last. Equal pairs make the same token, so those that make one are compared."""
+        """Of a pair that is listed twice keep the last. Equal pairs make the same token, so only merges of one token are compared."""
         latest = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
         before: cython.pointer(uint32_t) = cython.NULL
         kept: cython.size_t = 0
@@ -288,9 +287,9 @@ class BpeTables:
             free(latest)
 
     def put_scored(self, scores: list):
-        """The merges of a model with scores: each two texts that spell one. scores: by id.
+        """Add the merges of a model with scores: each two texts that spell one. scores: by id.
 
-        The new id with the highest score comes first, of equal scores the lowest id, and the longest left part first.
+        The new id with the highest score comes first, of equal scores the lowest id, and the longest left token first.
         """
         id: cython.size_t
         cut: cython.size_t
@@ -313,23 +312,23 @@ class BpeTables:
         return self.n
 
     def get(self, text: str):
-        """The id of a text; None for one that is not in the vocabulary."""
+        """Return the id of a text; None for one that is not in the vocabulary."""
         id: uint32_t = self.find(text.encode("utf-8", "surrogatepass"))
         return None if id == NONE else id
 
     def text_of(self, id: cython.size_t) -> str:
-        """The text of an id that is in the vocabulary."""
+        """Return the text of an id that is in the vocabulary."""
         entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, entry.p), entry.size).decode()
 
     # ------------------------------------------------------------------ tokens
 
-    def place(self, mark, bytes_of: dict):
-        """Make the tokens of the texts. mark: None for texts in the byte alphabet, else what they have for a space, or "".
+    def make_tokens(self, mark, bytes_of: dict):
+        """Make the tokens of the texts. mark: None for texts in the byte alphabet, else their character for a space, or "".
 
-        bytes_of: the bytes that ids stand for, whatever their texts. Returns the texts that no text is encoded to, by id.
+        bytes_of: the bytes of byte tokens by id. Returns the texts that no text is encoded to, by id.
         """
-        apart: dict = {}
+        unmerged: dict = {}
         o: cython.size_t = 0
         space: bytes = b"" if mark is None else mark.encode()
         by_bytes: cython.bint = mark is None
@@ -350,22 +349,22 @@ class BpeTables:
             if by_bytes:
                 size = _bytes_of(p, entry.size, self.blob + o)
             elif PyBytes_GET_SIZE(space) > 0 and memchr(p, 0x20, entry.size) != cython.NULL:
-                size = -1  # the text has the mark for a space, so this is never found
+                size = -1  # the text has the mark for a space, so this is never matched
             else:
                 size = _text_of(p, entry.size, self.blob + o, space)
             if size > 0:
                 self.sizes[id] = size
                 o += size
             else:
-                apart[id] = PyBytes_FromStringAndSize(cython.cast(cython.p_char, p), entry.size)
-        return apart
+                unmerged[id] = PyBytes_FromStringAndSize(cython.cast(cython.p_char, p), entry.size)
+        return unmerged
 
-    def finish(self, apart, bytes_apart, added):
-        """(the tokens, their sizes, the merges), packed as for packed_vocabulary.
+    def finish(self, unmerged, byte_tokens, added):
+        """Return the tokens, their sizes and the merges, packed as for packed_vocabulary.
 
-        ValueError, with the number of the merge and an id, for one with an id that is no text which merges.
-        apart: ids whose merges are left out. bytes_apart: ids of tokens that have no merges. added: ids of added tokens, whose
+        unmerged: ids whose merges are left out. byte_tokens: ids that no merge may name. added: ids of added tokens, whose
         own entries are left out unless a merge makes them.
+        Raises ValueError with the index of a merge and its id that no merge may name.
         """
         kept: cython.size_t = 0
         id: cython.size_t
@@ -376,9 +375,9 @@ class BpeTables:
         self.drop_repeated()
         flags = cython.cast(cython.pointer(uint8_t), zeroed_array(self.n_ids, 1))
         try:
-            for id in apart:
+            for id in unmerged:
                 flags[id] = 1
-            for id in bytes_apart:
+            for id in byte_tokens:
                 flags[id] = 2
             for row in range(self.n_rows):
                 left_out: cython.bint = False
@@ -421,7 +420,7 @@ class BpeTables:
 @cython.cfunc
 @cython.exceptval(check=False)
 def _bytes_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t)) -> cython.Py_ssize_t:
-    """The bytes that a text in the byte alphabet stands for. Returns their number, or -1 for another text."""
+    """Write the bytes of a text in the byte alphabet to `o`. Return their number, or -1 for another text."""
     i: cython.size_t = 0
     count: cython.Py_ssize_t = 0
     point: uint32_t = 0
@@ -437,7 +436,7 @@ def _bytes_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t)) -> cython.
 @cython.cfunc
 @cython.exceptval(check=False)
 def _text_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t), mark: bytes) -> cython.Py_ssize_t:
-    """A text with spaces for `mark`. Returns its size."""
+    """Write a text to `o`, with spaces in place of `mark`. Return its size."""
     size: cython.size_t = PyBytes_GET_SIZE(mark)
     space = cython.cast(Bytes, PyBytes_AS_STRING(mark))
     i: cython.size_t = 0

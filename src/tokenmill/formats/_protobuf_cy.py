@@ -20,7 +20,7 @@ KINDS = cython.declare(uint64_t, 6)
 class FieldReader:
     """Reads the fields of a message one by one.
 
-    number, kind: those of the field that was read last. value: its number; start, size: its bytes, if it is a block.
+    number, kind: of the last field. value: its number. start, size: its bytes, if it is a block.
     """
 
     p: Bytes
@@ -47,7 +47,7 @@ class FieldReader:
 
     @cython.cfunc
     def next(self) -> cython.bint:
-        """Read a field. False at the end of the message. ValueError for one that is not whole."""
+        """Read a field. Return False at the end of the message. ValueError for a field that is cut short."""
         tag: uint64_t = 0
         if self.p == self.end:
             return False
@@ -71,7 +71,7 @@ class FieldReader:
 
 
 def read_fields(data: bytes) -> dict:
-    """The fields of a message by number: int or bytes. Of several, the last."""
+    """Return the fields of a message by number: int or bytes. Of several, the last."""
     reader: FieldReader = FieldReader()
     fields: dict = {}
     reader.p = cython.cast(Bytes, PyBytes_AS_STRING(data))
@@ -82,9 +82,9 @@ def read_fields(data: bytes) -> dict:
 
 
 def read_pieces(data: bytes) -> tuple:
-    """The texts, the scores and the kinds of the pieces of a model as lists, and the other blocks of the model by number.
+    """Return the texts, the scores and the kinds of the pieces of a model as lists, and the other blocks of the model by number.
 
-    ValueError if it is not such a message, with the number of the piece that is wrong, if it is a piece.
+    ValueError for another or a damaged message, with the number of the damaged piece, if it is a piece.
     """
     model: FieldReader = FieldReader()
     piece: FieldReader = FieldReader()

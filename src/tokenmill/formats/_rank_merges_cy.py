@@ -4,7 +4,7 @@ import cython
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t
 
-CHECK = cython.declare(cython.int, 0xFFF)  # signals are checked for after so many tokens, plus 1
+CHECK = cython.declare(cython.int, 0xFFF)  # signals are checked every 4,096 tokens
 
 
 @cython.final
@@ -12,7 +12,7 @@ CHECK = cython.declare(cython.int, 0xFFF)  # signals are checked for after so ma
 class Builder:
     """Builds tokens from pairs of tokens that were built before, in the order of their ids.
 
-    left, right: int32 arrays for the parts of each token by id, all -1 at first. Tokens that cannot be built keep it, and bytes get -2.
+    left, right: int32 arrays for the pair of each token by id, all -1 at first. Tokens that cannot be built keep -1, and bytes get -2.
     """
 
     tokens: list
@@ -24,7 +24,7 @@ class Builder:
         self.tokens, self.ranks, self.left, self.right = tokens, ranks, left, right
 
     def build(self):
-        """Build what can be built; the ids of the tokens of several bytes that cannot be."""
+        """Build the tokens. Return the ids of the tokens of several bytes that cannot be built."""
         id: int32_t
         unbuilt: list = []
         for id in range(len(self.tokens)):
@@ -41,8 +41,8 @@ class Builder:
 
     @cython.cfunc
     def find_pair(self, id: int32_t, token: bytes) -> cython.bint:
-        """Whether two built tokens are joined to this one and no merge of a lower rank crosses from one to the other."""
-        for cut in range(len(token) - 1, 0, -1):  # long left parts first: most tokens are a word and its ending
+        """Find two built tokens that spell this one, with no merge of a lower rank from one into the other. Return whether there are."""
+        for cut in range(len(token) - 1, 0, -1):  # long left tokens first: most tokens are a word and its ending
             x = self.rank(token[:cut], id)
             if x >= id or self.left[x] == -1:
                 continue
@@ -55,20 +55,20 @@ class Builder:
     @cython.cfunc
     @cython.exceptval(-1)
     def rank(self, token: bytes, none: int32_t) -> int32_t:
-        found = self.ranks.get(token)
-        return none if found is None else found
+        rank = self.ranks.get(token)
+        return none if rank is None else rank
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
     def born(self, id: int32_t) -> int32_t:
-        """The rank that makes a built token; -1 for a byte."""
+        """Return the rank that makes a built token; -1 for a byte."""
         return id if self.left[id] >= 0 else -1
 
     @cython.cfunc
     def joined_across(self, x: int32_t, y: int32_t, limit: int32_t) -> cython.bint:
-        """Whether a merge of a rank below `limit` crosses from x to y, when both grow side by side from bytes."""
-        x_until: int32_t = limit  # the ranks at which x and y become part of something larger
+        """Return whether a merge of a rank below `limit` crosses from x to y, when both are built side by side from bytes."""
+        x_until: int32_t = limit  # the ranks at which x and y are joined into larger tokens
         y_until: int32_t = limit
         while True:
             rank = self.rank(cython.cast(bytes, self.tokens[x]) + cython.cast(bytes, self.tokens[y]), limit)

@@ -18,7 +18,7 @@ for _value, _character in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq
 
 
 def read_ranks(data: bytes):
-    """The tokens as records for BpeTables. None for a file that is not as usual; the slow reader names what is wrong."""
+    """Return the tokens as records for BpeTables. None for an unusual file, whose mistake the slow reader names."""
     records: bytes = PyBytes_FromStringAndSize(cython.NULL, 2 * PyBytes_GET_SIZE(data) + 16)
     o: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(records))
     start: cython.pointer(uint8_t) = o
@@ -46,7 +46,7 @@ def read_ranks(data: bytes):
 @cython.cfunc
 @cython.exceptval(check=False)
 def _decode(text: cython.pointer(Bytes), out: cython.pointer(uint8_t)) -> cython.Py_ssize_t:
-    """Decode base64 and pass it. Returns the number of bytes, or -1 for text that no encoder writes."""
+    """Decode base64 and pass it. Return the number of bytes, or -1 for text that no encoder writes."""
     p: Bytes = text[0]
     o: cython.pointer(uint8_t) = out
     bits: uint32_t

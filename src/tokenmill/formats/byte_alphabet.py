@@ -1,6 +1,6 @@
 """GPT-2's byte alphabet: one printable character for each of the 256 bytes.
 
-Files that hold tokens as text (tokenizer.json, vocab.json, merges.txt) write a token's bytes with these characters.
+Files with tokens as text (tokenizer.json, vocab.json, merges.txt) write a token's bytes with these characters.
 Bytes that are printable in Latin-1 stand for themselves; the other 68, in ascending order, are U+0100, U+0101 and so on.
 
 >>> to_text(b" caf\\xc3\\xa9")
@@ -19,12 +19,12 @@ _BYTES = {character: byte for byte, character in _TABLE.items()}
 
 
 def to_text(token: bytes) -> str:
-    """The characters that stand for the bytes of `token`."""
+    """Return the characters that stand for the bytes of `token`."""
     return token.decode("latin-1").translate(_TABLE)
 
 
 def to_token(text: str) -> bytes | None:
-    """The bytes that the characters of `text` stand for; None if one is outside of the alphabet."""
+    """Return the bytes that the characters of `text` stand for; None if one is outside of the alphabet."""
     try:
         return bytes(map(_BYTES.__getitem__, text))
     except KeyError:

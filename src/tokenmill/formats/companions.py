@@ -1,11 +1,11 @@
-"""The files that tokenmill writes beside a vocabulary: tokenmill.json, and the events of a Picky vocabulary with their counts.
+"""The files that tokenmill adds to a vocabulary: tokenmill.json, and the events of a Picky vocabulary with their counts.
 
-.tiktoken holds tokens only. merges.txt and .ddtok hold no split pattern and no special tokens. tokenizer.json holds
-patterns in another dialect. The rest is in `tokenmill.json` in the same folder, or in `NAME.tiktoken.json` beside
-NAME.tiktoken. It is called the companion of that file, and names its SHA-256: a companion of another file is not used.
+.tiktoken contains only tokens. merges.txt and .ddtok contain no split pattern and no special tokens. tokenizer.json has
+patterns in another dialect. The companion of such a file contains the rest: `tokenmill.json` in the same folder, or
+`NAME.tiktoken.json` for NAME.tiktoken. It names the SHA-256 of its file, and is ignored for any other.
 
-Beside the tokenizer.json of a Picky vocabulary are its events: merges and removals in training order, then superwords. They
-are text, so that they can be read and compared.
+The events of a Picky vocabulary are in the folder of its tokenizer.json: merges and removals in training order, then
+superwords. They are text, readable and easy to compare.
 
     tokenmill events 1
     sha256 <of all lines below>
@@ -38,41 +38,41 @@ EVENTS = "events.txt"
 EVENT_COUNTS = "event_counts.txt"
 _FORMAT = "tokenmill vocabulary"
 _VERSION = 1
-_HELD = ("order", "whole_pretokens", "alphabet", "unknown", "fuse_unknown", "split_patterns", "byte_tokens")
+_FIELDS = ("order", "whole_pretokens", "alphabet", "unknown", "fuse_unknown", "split_patterns", "byte_tokens")
 _TYPES = [str, int, bool, bool, bool, bool, bool]  # of the fields of an AddedToken
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # in the order of tokenizer.json
 _COUNTS_TITLE = "tokenmill event counts 1"
 _TITLE = "tokenmill events 1"
-_FIRST_EVENT = 4  # its line
+_FIRST_EVENT = 4  # the line of the first event
 _TOKENS = re.compile(r"tokens ([0-9]{1,8})")
 _EVENT = re.compile(r"[ms] ([0-9]{1,8}) ([0-9]{1,8}) ([0-9]{1,8})|r ([0-9]{1,8})")
 _MAX_BYTES = 1 << 28  # of all tokens: each event can double the longest token
 
 
 def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
-    """The companion of the file whose content is `main`, as JSON."""
+    """Return the companion of the file whose content is `main`, as JSON."""
     import json
 
-    held: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "sha256": hashlib.sha256(main).hexdigest()}
-    held |= {name: getattr(vocabulary, name) for name in _HELD} | vocabulary.normalization._asdict()
-    held["decode_only"] = {str(id): token.hex() for id, token in vocabulary.decode_only}
-    held["added_tokens"] = [token._asdict() for token in vocabulary.added_tokens]
+    root: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "sha256": hashlib.sha256(main).hexdigest()}
+    root |= {name: getattr(vocabulary, name) for name in _FIELDS} | vocabulary.normalization._asdict()
+    root["decode_only"] = {str(id): token.hex() for id, token in vocabulary.decode_only}
+    root["added_tokens"] = [token._asdict() for token in vocabulary.added_tokens]
     if vocabulary.refine is not None:
-        held["refine"] = vocabulary.refine
-    held["check"] = _check(held)
-    return (json.dumps(held, ensure_ascii=False, indent=2) + "\n").encode()
+        root["refine"] = vocabulary.refine
+    root["check"] = _check(root)
+    return (json.dumps(root, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def _check(held: dict[str, Any]) -> str:
-    """SHA-256 of all other members, so that a companion that was damaged or half edited is noticed."""
+def _check(root: dict[str, Any]) -> str:
+    """Return the SHA-256 of the members other than "check", which detects damage and incomplete edits."""
     import json
 
-    rest = {key: value for key, value in held.items() if key != "check"}
+    rest = {key: value for key, value in root.items() if key != "check"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 class Companion(NamedTuple):
-    """The content of a companion: the vocabulary's order, and the fields that the main file does not hold."""
+    """The content of a companion: the order of the vocabulary, and the fields that the main file lacks."""
 
     order: str
     whole_pretokens: bool
@@ -96,7 +96,7 @@ class Companion(NamedTuple):
 
 
 def read_companion(path: Path, main: bytes) -> Companion | None:
-    """The companion file at `path`, made for the file whose content is `main`; None if it is missing or made for another."""
+    """Return the companion at `path` of the file whose content is `main`; None if it is missing or of another file."""
     data = read_beside(path)
     if data is None:
         return None
@@ -121,15 +121,15 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
 
 
 def added_json(token: AddedToken) -> dict[str, Any]:
-    """An added token as tokenizer.json has it."""
+    """Return an added token as tokenizer.json has it."""
     return {name: getattr(token, name) for name in ("id", "content", *FLAGS)}
 
 
 def added_token(item: Json) -> AddedToken:
-    """An added token as companions and tokenizer.json write it."""
+    """Return the added token at `item`, in a companion or a tokenizer.json."""
     if isinstance(item.value, dict):
         fields: list[Any] = [*map(item.value.get, AddedToken._fields)]
-        if [*map(type, fields)] == _TYPES and 0 <= fields[1] <= MAX_ID:  # as nearly all are
+        if [*map(type, fields)] == _TYPES and 0 <= fields[1] <= MAX_ID:  # fast, for nearly all
             return AddedToken._make(fields)
     id = item["id"].expect(int)
     if not 0 <= id <= MAX_ID:
@@ -138,7 +138,7 @@ def added_token(item: Json) -> AddedToken:
 
 
 def files_beside(vocabulary: Vocabulary, main: bytes) -> dict[str, bytes]:
-    """The files by name that go with a tokenizer.json whose content is `main`. That of event counts names the SHA-256 of the events."""
+    """Return the files by name for a tokenizer.json whose content is `main`. That of event counts names the SHA-256 of the events."""
     files = {NAME: companion_bytes(vocabulary, main)}
     if len(vocabulary.event_counts):
         lines = [f"{a} {b}" if b else str(a) for a, b in vocabulary.event_counts.tolist()]
@@ -149,7 +149,7 @@ def files_beside(vocabulary: Vocabulary, main: bytes) -> dict[str, bytes]:
 
 
 def events_bytes(vocabulary: Vocabulary) -> bytes:
-    """The content of the events file of a Picky vocabulary."""
+    """Return the content of the events file of a Picky vocabulary."""
     lines = [f"tokens {len(vocabulary.tokens)}"]
     lines += [
         f"r {left}" if right < 0 else f"m {left} {right} {new}" for left, right, new in vocabulary.events.tolist()
@@ -162,7 +162,7 @@ def events_bytes(vocabulary: Vocabulary) -> bytes:
 def parse_events(
     data: bytes, file: str, vocabulary: Vocabulary, complete: Callable[..., Vocabulary] | None = None
 ) -> Vocabulary:
-    """`vocabulary`, read from the tokenizer.json beside, with these events, its removed tokens and order "events".
+    """Return `vocabulary`, read from the tokenizer.json, with the events in `data`, its removed tokens and order "events".
 
     complete: `Companion.complete`, which sets the other fields; None if there is no companion. Superwords need its split pattern.
     FormatError if the file is damaged, if an event is impossible, or if the events do not make the tokens.
@@ -190,10 +190,10 @@ def parse_events(
     count = _TOKENS.fullmatch(lines[0] if lines else "")
     if count is None or int(count[1]) > MAX_ID + 1:
         fail(file, "line 3", f"expected 'tokens N', found {show(lines[0] if lines else '')}")
-    tokens = _spelled(rows, int(count[1]), vocabulary, file)
+    tokens = _tokens_of_events(rows, int(count[1]), vocabulary, file)
     n_events = len(rows) - n_superwords
     try:
-        found = (complete or Vocabulary.replace)(
+        completed = (complete or Vocabulary.replace)(
             vocabulary,
             tokens=tokens,
             order="events",
@@ -205,40 +205,41 @@ def parse_events(
         fail(file, f"line {error.event + _FIRST_EVENT}", error.what)
     except VocabularyError as error:
         fail(file, "", str(error))
-    for id, (token, held) in enumerate(zip_longest(tokens, vocabulary.tokens)):
-        present = None if id in found.removed else token
-        if present != held:
-            made = "none" if present is None else show(present)
-            what = f"they make {made} the token {id}, and there it is {show(held)}"
+    for id, (token, listed) in enumerate(zip_longest(tokens, vocabulary.tokens)):
+        present = None if id in completed.removed else token
+        if present != listed:
+            merged = "none" if present is None else show(present)
+            what = f"they make {merged} the token {id}, and there it is {show(listed)}"
             fail(file, "", f"the events do not belong to tokenizer.json: {what}")
-    return found
+    return completed
 
 
-def _spelled(rows: list[tuple[int, int, int]], count: int, vocabulary: Vocabulary, file: str) -> list[bytes | None]:
-    """The bytes of all tokens by id, removed ones included; None for unused ids."""
-    made = {new for _, right, new in rows if right >= 0}
-    tokens = {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made}
+def _tokens_of_events(
+    rows: list[tuple[int, int, int]], n: int, vocabulary: Vocabulary, file: str
+) -> list[bytes | None]:
+    """Return the bytes of all tokens by id, removed ones included; None for unused ids. n: the least number of ids."""
+    merged = {new for _, right, new in rows if right >= 0}
+    tokens = {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in merged}
     size = 0
     for line, (left, right, new) in enumerate(rows, _FIRST_EVENT):
         if right < 0 or new in tokens:
             continue
-        for part in (left, right):
-            if part not in tokens:
-                fail(file, f"line {line}", f"the token {part} is not there: no earlier event makes it")
+        for id in (left, right):
+            if id not in tokens:
+                fail(file, f"line {line}", f"the token {id} is not there: no earlier event makes it")
         size += len(tokens[left]) + len(tokens[right])
         if size > _MAX_BYTES:
             fail(file, f"line {line}", f"the tokens up to here have more than {_MAX_BYTES >> 20} MiB")
         tokens[new] = tokens[left] + tokens[right]
-    return [tokens.get(id) for id in range(max(count, len(vocabulary.tokens)))]
+    return [tokens.get(id) for id in range(max(n, len(vocabulary.tokens)))]
 
 
 def parse_counts(data: bytes, vocabulary: Vocabulary) -> list[tuple[int, int]]:
-    """The event counts of `vocabulary`; none if the file is damaged or belongs to other events, since no id depends on it."""
-    title, digest, *lines = [*data.decode("ascii", "replace").splitlines(), "", ""]
-    lines = lines[:-2]
-    if (title, digest) != (_COUNTS_TITLE, f"sha256 {_digest(vocabulary)}") or len(lines) != len(vocabulary.events):
+    """Return the event counts of `vocabulary`; none if the file is damaged or of other events, since no id depends on it."""
+    lines = data.decode("ascii", "replace").splitlines()
+    if lines[:2] != [_COUNTS_TITLE, f"sha256 {_digest(vocabulary)}"] or len(lines) != len(vocabulary.events) + 2:
         return []
-    numbers = [line.partition(" ") for line in lines]
+    numbers = [line.partition(" ") for line in lines[2:]]
     if not all(a.isdecimal() and (b or "0").isdecimal() and len(a) < 20 > len(b) for a, _, b in numbers):
         return []
     return [(int(a), int(b or 0)) for a, _, b in numbers]

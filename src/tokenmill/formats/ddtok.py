@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
-from .merges_txt import not_held, tokens_and_merges
+from .merges_txt import losses, tokens_and_merges
 
 SPLIT = "ddtokens"
 _TITLE = "# ddtokens merge rules"
@@ -32,14 +32,14 @@ _WRITTEN = [
 
 
 def looks_like_ddtok(data: bytes) -> bool:
-    """Whether `data` begins like merges.ddtok or vocab.ddtok."""
+    """Return whether `data` begins like merges.ddtok or vocab.ddtok."""
     return re.match(rb"# ddtokens |\d+\t\\x00\r?\n", data) is not None
 
 
 def parse_ddtok(
     vocab_data: bytes, merges_data: bytes, vocab_file: str, merges_file: str, added: Collection[AddedToken] = ()
 ) -> Vocabulary:
-    """The vocabulary of vocab.ddtok and merges.ddtok, without a split pattern. FormatError names the line."""
+    """Return the vocabulary of vocab.ddtok and merges.ddtok, without a split pattern. FormatError names the line."""
     tokens: list[bytes | None] = []
     ids: dict[bytes, int] = {}
     for number, id_text, text in _fields(vocab_data, vocab_file, "an id, a tab and a token"):
@@ -62,21 +62,21 @@ def parse_ddtok(
             if token not in ids:
                 fail(merges_file, f"line {number}", f"the token {show(token)} is not in {vocab_file}")
         rows.append((ids[left], ids[right], ids[left + right]))
-    told = _TOTAL.search(decode_utf8(merges_data, merges_file))
-    if told and int(told[1]) != len(rows):
-        what = f"the header says {told[1]} merges, and the file has {len(rows)}: it is cut short or changed"
+    total = _TOTAL.search(decode_utf8(merges_data, merges_file))
+    if total and int(total[1]) != len(rows):
+        what = f"the header says {total[1]} merges, and the file has {len(rows)}: it is cut short or changed"
         fail(merges_file, "", what)
-    made = Counter(new for _, _, new in rows)
-    for id, held in enumerate(tokens):  # ddtokens gives a token two ids where two merges make the same bytes
-        if held is not None and (last := ids[held]) != id:
-            made[last] -= 1
-            if made[last] < 1:
-                fail(vocab_file, "", f"the token {show(held)} occurs twice, with the ids {id} and {last}")
+    n_merges = Counter(new for _, _, new in rows)
+    for id, listed in enumerate(tokens):  # ddtokens assigns a token two ids if two merges make the same bytes
+        if listed is not None and (last := ids[listed]) != id:
+            n_merges[last] -= 1
+            if n_merges[last] < 1:
+                fail(vocab_file, "", f"the token {show(listed)} occurs twice, with the ids {id} and {last}")
     return Vocabulary(tuple(tokens), (), "merges", rows, tuple(added), whole_pretokens=False)
 
 
 def _fields(data: bytes, file: str, expected: str) -> Iterator[tuple[int, str, str]]:
-    """The lines with their numbers, each cut at its tab; comments and empty lines are left out."""
+    """Yield the lines with their numbers, each cut at its tab. Comments and empty lines are left out."""
     for number, line in enumerate(lines_of(decode_utf8(data, file)), 1):
         if not line or (line.startswith("#") and "\t" not in line):
             continue
@@ -87,9 +87,8 @@ def _fields(data: bytes, file: str, expected: str) -> Iterator[tuple[int, str, s
 
 
 def _unescape(text: str, file: str, number: int) -> bytes:
-    def byte(found: re.Match[str]) -> str:
-        code = found[1]
-        if not code:
+    def byte(match: re.Match[str]) -> str:
+        if not (code := match[1]):
             what = "has a backslash that begins none of \\\\, \\n, \\t, \\r and \\xHH"
             fail(file, f"line {number}", f"{show(text)} {what}")
         return chr(int(code[1:], 16) if code[0] == "x" else _NAMED[code])
@@ -100,7 +99,7 @@ def _unescape(text: str, file: str, number: int) -> bytes:
 
 
 def ddtok_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
-    """`vocabulary` as the contents of vocab.ddtok and merges.ddtok, and what these do not hold, item by item."""
+    """Return the contents of vocab.ddtok and merges.ddtok, and notes on losses."""
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.ddtok", whole_pretokens=False)
     texts = ["".join(map(_WRITTEN.__getitem__, token or b"")) for token in tokens]
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
@@ -115,4 +114,4 @@ def ddtok_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     for left, right, _ in rows:
         start = "\\x23" + texts[left][1:] if texts[left].startswith("#") else texts[left]
         merge_lines.append(f"{start}\t{texts[right]}")
-    return "\n".join([*vocab_lines, ""]).encode(), "\n".join([*merge_lines, ""]).encode(), notes + not_held(vocabulary)
+    return "\n".join([*vocab_lines, ""]).encode(), "\n".join([*merge_lines, ""]).encode(), notes + losses(vocabulary)

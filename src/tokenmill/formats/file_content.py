@@ -1,6 +1,6 @@
 """The content of a vocabulary file: its bytes, decompressed; its lines; its JSON; its tokens by id.
 
-All damage is a FormatError that names the file, the place in it (a line or a JSON path) and what is wrong there.
+All damage is a FormatError that names the file, the line or JSON path, and the mistake.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..sources.packed import PACKED, PACKED_BYTES
 from ..vocabulary.validation import MAX_FILE_ID as MAX_ID
 from ..vocabulary.validation import show
 
-BLANK = b"\xef\xbb\xbf \t\r\n"  # what may be before the content of a text file
+BLANK = b"\xef\xbb\xbf \t\r\n"  # may come before the content of a text file
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
 _STEP = 1 << 20
@@ -25,32 +25,32 @@ Token = TypeVar("Token", bytes, str)
 
 
 class Unsupported(FormatError):
-    """A part of a file that a reader does not have, where another one may."""
+    """A file that this reader does not support, but another one may."""
 
 
 def fail(file: str, where: str, what: str) -> NoReturn:
-    """Raise the one FormatError of a damaged file."""
+    """Raise FormatError."""
     raise FormatError(f"{file}: {where}: {what}" if where else f"{file}: {what}")
 
 
 def read_bytes(path: str | os.PathLike) -> bytes:
-    """The content of `path`, decompressed if it begins like gzip, bzip2, xz or Zstandard."""
+    """Return the content of `path`, decompressed if it begins like gzip, bzip2, xz or Zstandard."""
     name = os.fspath(path)
-    data = bytearray()
-    if os.path.isfile(name):  # a pipe is opened once, since it loses what was read
+    if os.path.isfile(name):  # a pipe is opened only once, since its bytes can be read only once
         with suppress(OSError), open(name, "rb") as file:  # the error of ByteStream says what to do
             if not PACKED.match(head := file.read(PACKED_BYTES)):
                 file.seek(0)
                 most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
-                # read() takes memory for all that it is asked for. The size is 0 where it is not known.
+                # read() allocates the requested size. The size of the file is 0 if it is not known.
                 size = os.fstat(file.fileno()).st_size
                 return _checked_size(name, file.read(min(most, size or most)))
     from ..sources.streams import ByteStream  # late: it imports all decompressors
 
+    data = bytearray()
     with ByteStream(name, text=False, suffix="") as stream:
         try:
-            while len(data) <= _MAX_BYTES and (part := stream.read(_STEP)):
-                data += part
+            while len(data) <= _MAX_BYTES and (chunk := stream.read(_STEP)):
+                data += chunk
                 if data.startswith(b"GGUF") and len(data) >= _GGUF_BYTES:
                     break  # the weights
         except InputError as error:
@@ -65,7 +65,7 @@ def _checked_size(name: str, data: bytes) -> bytes:
 
 
 def read_beside(path: Path) -> bytes | None:
-    """The content of a file that may be missing: then None."""
+    """Return the content of a file; None if it is missing."""
     return read_bytes(path) if path.is_file() else None
 
 
@@ -74,7 +74,7 @@ def starts_object(data: bytes) -> bool:
 
 
 def decode_utf8(data: bytes, file: str) -> str:
-    """The text of `data`, without a byte order mark, or a FormatError that names the line of the first wrong byte."""
+    """Return the text of `data` without a byte order mark. FormatError names the line of the first invalid byte."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -84,7 +84,7 @@ def decode_utf8(data: bytes, file: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of `text`, cut at LF and CR LF only: other separators may be part of a token."""
+    """Return the lines of `text`, cut at LF and CR LF only: other separators may be in tokens."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -92,20 +92,20 @@ def lines_of(text: str) -> list[str]:
 
 
 def parse_json(data: bytes, file: str) -> Json:
-    """The JSON document in `data`. A key that occurs twice in one object is an error."""
+    """Return the JSON document in `data`. FormatError for invalid JSON, and for a key that occurs twice in one object."""
     import json  # late: binary files need none
 
     text = decode_utf8(data, file)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
+        members = dict(pairs)
+        if len(members) < len(pairs):
             keys = [key for key, _ in pairs]
-            twice = next(key for key in made if keys.count(key) > 1)
+            twice = next(key for key in members if keys.count(key) > 1)
             literal = json.dumps(twice, ensure_ascii=False)
             line = text.count("\n", 0, text.find(literal, text.find(literal) + 1)) + 1
             fail(file, f"line {line}", f"the key {show(twice)} occurs twice in one object")
-        return made
+        return members
 
     def constant(name: str) -> NoReturn:
         fail(file, "", f"contains {name}, which is not JSON")
@@ -124,7 +124,7 @@ _KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer",
 
 
 class Json:
-    """A value in a JSON file with its place, so that every error can name both."""
+    """A value in a JSON file with its file and JSON path, which errors name."""
 
     __slots__ = ("file", "value", "where")
 
@@ -138,7 +138,7 @@ class Json:
         raise Unsupported(f"{self.file}: at {self.where}: {what}")
 
     def expect(self, kind: type) -> Any:
-        """The value, which must be of `kind` (True is not an integer)."""
+        """Return the value, which must be of `kind` (True is not an integer)."""
         value: Any = self.value
         if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
             self.fail(f"expected {_KINDS.get(kind, 'a list of texts')}, found {show(value)}")
@@ -150,16 +150,16 @@ class Json:
         return value
 
     def __getitem__(self, key: str) -> Json:
-        """The member `key` of an object; an absent member is a null with its place."""
+        """Return the member `key` of an object; an absent member is a null."""
         return Json(self.expect(dict).get(key), self.file, f"{self.where}.{key}")
 
     def __iter__(self) -> Iterator[Json]:
-        """The members of a list; none of a null."""
+        """Yield the members of a list; none of a null."""
         for i, value in enumerate([] if self.absent else self.expect(list)):
             yield Json(value, self.file, f"{self.where}[{i}]")
 
     def items(self) -> Iterator[tuple[str, Json]]:
-        """The members of an object by key; none of a null."""
+        """Yield the members of an object by key; none of a null."""
         for key, value in ({} if self.absent else self.expect(dict)).items():
             yield key, Json(value, self.file, f"{self.where}.{key}")
 
@@ -168,13 +168,13 @@ class Json:
         return self.value is None
 
     def get(self, key: str, kind: type, default: Any) -> Any:
-        """The value of the member `key`, which must be of `kind`; `default` where it is absent or null."""
+        """Return the value of the member `key`, which must be of `kind`; `default` if it is absent or null."""
         member = self[key]
         return default if member.absent else member.expect(kind)
 
 
-def place_tokens(tokens: Sequence[Token], ids: list[int], file: str, at: Callable[[int], str]) -> list[Token | None]:
-    """Tokens by id, None for unused ids. FormatError for one that is twice or wrong. at(n): the place of the nth."""
+def tokens_by_id(tokens: Sequence[Token], ids: list[int], file: str, at: Callable[[int], str]) -> list[Token | None]:
+    """Return tokens by id, None for unused ids. FormatError for an invalid or repeated one. at(n): the location of the nth."""
     by_id: dict[int, int] = {}
     by_token: dict[Token, int] = {}
     for n, (token, id) in enumerate(zip(tokens, ids, strict=True)):
@@ -187,7 +187,4 @@ def place_tokens(tokens: Sequence[Token], ids: list[int], file: str, at: Callabl
             fail(file, at(n), what)
         if (first := by_id.setdefault(id, n)) != n:
             fail(file, at(n), f"the id {id} of {show(token)} is that of {show(tokens[first])} already ({at(first)})")
-    placed: list[Token | None] = [None] * (max(ids, default=-1) + 1)
-    for token, id in zip(tokens, ids, strict=True):
-        placed[id] = token
-    return placed
+    return [tokens[by_id[id]] if id in by_id else None for id in range(max(ids, default=-1) + 1)]

@@ -1,4 +1,4 @@
-"""Find the file of a tokenizer: by its path, in its folder, by the name of a published encoding, or by its name on the hub."""
+"""Find the file of a tokenizer by its path, in its folder, by the name of a published encoding, or by its name on the hub."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Origin(NamedTuple):
     split: str | None = None
 
 
-class Found(NamedTuple):
-    """A file to read, with its content and its inode; or a published encoding, its name and the content of its files."""
+class TokenizerFile(NamedTuple):
+    """The path, content and inode of a file; or the name of a published encoding and the content of its files."""
 
-    place: Path
+    path: Path
     name: str | None
     contents: list[bytes]
     revision: str | None = None
@@ -46,53 +46,54 @@ class Found(NamedTuple):
         digest = hashlib.sha256()
         for content in self.contents:
             digest.update(content)
-        return Origin(self.name or str(self.place), self.revision, digest.hexdigest())
+        return Origin(self.name or str(self.path), self.revision, digest.hexdigest())
 
 
-def find(path: str | os.PathLike, download: bool = False) -> Found:
-    """Find what `reading.read` reads; arguments as there."""
-    if not os.fspath(path):  # not the current folder, as Path has it
+def find(name: str | os.PathLike, download: bool = False) -> TokenizerFile:
+    """Find the file of a tokenizer; arguments as for `reading.read`."""
+    if not os.fspath(name):  # not the current folder, as Path has it
         raise InputError("the name of the tokenizer is empty. Name a file, a folder or a published encoding.")
-    place = Path(path)
-    name = None if place.exists() or "/" in os.fspath(path) else encoding_name(os.fspath(path))
-    if name is not None:
-        files = published_encodings.PUBLISHED[name].files
-        return Found(place, name, [published_encodings.published_file(name, *each, download) for each in files.items()])
+    path = Path(name)
+    encoding = None if path.exists() or "/" in os.fspath(name) else encoding_name(os.fspath(name))
+    if encoding is not None:
+        digests = published_encodings.PUBLISHED[encoding].files.items()
+        contents = [published_encodings.published_file(encoding, *item, download) for item in digests]
+        return TokenizerFile(path, encoding, contents)
     revision = None
-    if not place.exists():
-        if (on_hub := published_encodings.hub_name(path)) is None:
+    if not path.exists():
+        if (on_hub := published_encodings.hub_name(name)) is None:
             known = ", ".join(published_encodings.PUBLISHED)
             raise InputError(
-                f"{place}: no such file or folder, and not one of the published encodings ({known})."
-                f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
+                f"{path}: no such file or folder, and not one of the published encodings ({known})."
+                f"{nearest(path.name, encodings=True) or ' Check the path or the name.'}"
             )
         folder = published_encodings.cached_repository(*on_hub)
         if download and (folder is None or not _files_in(folder)):
             folder = published_encodings.download_repository(*on_hub)
         if folder is None:
             raise InputError(
-                f"{place}: no such file or folder, and not in the Hugging Face cache ({published_encodings.cache_folder()}). Check the path, "
+                f"{path}: no such file or folder, and not in the Hugging Face cache ({published_encodings.cache_folder()}). Check the path, "
                 "or allow the download from the hub with ",
                 OptionName("download", True),
                 ".",
             )
-        place, revision = folder, folder.name
-    if place.is_dir():
-        found = _files_in(place)
-        if not found:
+        path, revision = folder, folder.name
+    if path.is_dir():
+        files = _files_in(path)
+        if not files:
             wanted = f"{', '.join(_NAMES)}, a .tiktoken or a .gguf file"
-            raise FormatError(f"{place}: no tokenizer in this folder. It needs {wanted}.")
-        # .gguf files of one folder are parts or forms of one model
-        if len(found) > 1 and found[1].suffix == ".tiktoken":
-            names = ", ".join(path.name for path in found[:5])
-            raise FormatError(f"{place}: several tokenizers are in this folder: {names}. Name the file of one.")
-        place = found[0]
-    inode = inode_of(place)  # before the content, so that a file that replaces it is noticed
-    return Found(place, None, [read_bytes(place)], revision, inode)
+            raise FormatError(f"{path}: no tokenizer in this folder. It needs {wanted}.")
+        # .gguf files of one folder are shards or quantizations of one model
+        if len(files) > 1 and files[1].suffix == ".tiktoken":
+            names = ", ".join(file.name for file in files[:5])
+            raise FormatError(f"{path}: several tokenizers are in this folder: {names}. Name the file of one.")
+        path = files[0]
+    inode = inode_of(path)  # before the content, so that a file that replaces it is noticed
+    return TokenizerFile(path, None, [read_bytes(path)], revision, inode)
 
 
 def inode_of(path: Path) -> int | None:
-    """The inode of a file; None if it is not there."""
+    """Return the inode of a file; None if it does not exist."""
     try:
         return path.stat().st_ino
     except OSError:
@@ -103,14 +104,14 @@ _NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", *(vocab for vocab,
 
 
 def _files_in(folder: Path) -> list[Path]:
-    found = [folder / name for name in _NAMES if (folder / name).is_file()]
-    return found or [*sorted(folder.glob("*.tiktoken")), *sorted(folder.glob("*.gguf"))]
+    named = [folder / name for name in _NAMES if (folder / name).is_file()]
+    return named or [*sorted(folder.glob("*.tiktoken")), *sorted(folder.glob("*.gguf"))]
 
 
 def files_read(tokenizer: object) -> list[Path]:
     """Return the files that a tokenizer may be read from, which need not exist; an empty list for a Tokenizer object."""
     if not isinstance(tokenizer, str | os.PathLike):
         return []
-    place = Path(tokenizer)
-    folder, files = (place, _files_in(place)) if place.is_dir() else (place.parent, [place, companion_path(place)])
+    path = Path(tokenizer)
+    folder, files = (path, _files_in(path)) if path.is_dir() else (path.parent, [path, companion_path(path)])
     return [*files, *(folder / name for name in OWN_FILES)]

@@ -1,14 +1,14 @@
 """GGUF, the model file of llama.cpp: the tokenizer in its metadata, read and written. Weights are not read or written.
 
-The file begins with "GGUF", the version, two counts, and the metadata: keys with typed values. Read here because the package
-gguf takes 10 to 23 s of CPU time for a vocabulary of 128,000 to 262,000 tokens, and this reader half a second (docs/experiments/formats.md).
+The file begins with "GGUF", the version, two counts, and the metadata: keys with typed values. This reader takes half a second
+of CPU time for a vocabulary of 128,000 to 262,000 tokens, the package gguf 10 to 23 s (docs/experiments/formats.md).
 
     tokenizer.ggml.model        gpt2: BPE in the byte alphabet; llama: scores, as in SentencePiece; gemma4: BPE of characters
     tokenizer.ggml.pre          the name of the split patterns, which llama.cpp has (src/llama-vocab.cpp)
     tokenizer.ggml.tokens, .scores, .token_type, .merges, .add_space_prefix
 
-Written are gpt2, whose split pattern must have a name in llama.cpp, and llama, with byte fallback. What decides ids and has no
-place in the metadata is a ConversionError. llama.cpp finds added tokens in the text as it is.
+The writer has gpt2, whose split pattern must have a name in llama.cpp, and llama, with byte fallback. A rule that decides ids and
+has no key in the metadata is a ConversionError. llama.cpp matches added tokens in the original text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _UPPER, _LOWER = r"(?:(?=\p{L})[^a-z])", r"(?:(?=\p{L})[^A-Z])"
 
 
 def _cased(contractions: str, digits: str) -> tuple[str, ...]:
-    """The pattern of GPT-4o and of tekken, as llama.cpp writes it: letters by the case of ASCII only."""
+    """Return the pattern of GPT-4o or of tekken, as llama.cpp writes it: letters by the case of ASCII only."""
     start = r"[^\r\n\p{L}\p{N}]?"
     words = f"{start}{_UPPER}*{_LOWER}+{contractions}|{start}{_UPPER}+{_LOWER}*{contractions}"
     return (rf"{words}|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{_ENDS}",)
@@ -63,7 +63,7 @@ _QWEN35 = (
 )
 _BAILING = rf"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|{_LETTERS}|\p{{N}}| ?{_OTHERS}+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
 _SEED = rf"{_CONTRACTIONS}|{_LETTERS}|\p{{N}}| ?[^\s\p{{L}}\p{{N}}\r\n]+{_ENDS}"
-# Tokens that llama.cpp takes for the end of a text or a turn, whatever kind the file gives them.
+# Tokens that llama.cpp treats as the end of a text or a turn, of any kind.
 ENDS_OF_TEXT = frozenset((
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>",
     "<|calls|>", "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>",
@@ -72,7 +72,7 @@ ENDS_OF_TEXT = frozenset((
 ))  # fmt: skip
 _BLOOM = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"
 
-# The split patterns by their names, in the words of llama.cpp. Of the same patterns one has the names of all.
+# The split patterns as llama.cpp writes them, by all their names.
 _PRE: dict[str, tuple[str, ...]] = {
     "gpt-2 phi-2 mpt olmo jais trillion gigachat exaone4 roberta-bpe jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code "
     "a.x-4.0 mellum modern-bert granite-docling": (_WORDS,),
@@ -112,7 +112,7 @@ WHOLE_PRETOKENS = {
 
 
 class Texts(NamedTuple):
-    """A list of texts in a file: where it begins and ends, and how many there are."""
+    """A list of texts in a file: its span and their number."""
 
     start: int
     end: int
@@ -122,13 +122,12 @@ class Texts(NamedTuple):
         return f"a list of {self.count} texts"
 
     def read(self, data: bytes) -> list[str]:
-        found, at = [], self.start
-        size_of = struct.Struct("<Q").unpack_from
+        texts, end = [], self.start
         for _ in range(self.count):
-            end = at + 8 + size_of(data, at)[0]
-            found.append(data[at + 8 : end].decode("utf-8", "surrogateescape"))
-            at = end
-        return found
+            start = end + 8
+            end = start + int.from_bytes(data[end:start], "little")
+            texts.append(data[start:end].decode("utf-8", "surrogateescape"))
+        return texts
 
 
 _MODELS = ("gpt2", "llama", "gemma4")
@@ -139,30 +138,29 @@ _MODELS_OF_LIBRARIES = {
 
 
 def parse_gguf(data: bytes, file: str) -> Vocabulary:
-    """The vocabulary in the metadata of a GGUF file; `data` may end after it. FormatError names the key.
+    """Return the vocabulary in the metadata of a GGUF file; `data` may end after it. FormatError names the key.
 
-    A byte-level vocabulary without a split pattern is one whose pattern tokenmill does not know; `notes` has its name.
+    A vocabulary whose split pattern tokenmill does not know has none; `notes` has its name.
     """
     values = _Reader(data, file).metadata()
     vocabulary = _vocabulary_of(values, data, file)
-    templates = [
-        {"name": key[len(CHAT_TEMPLATE) + 1 :] or "default", "template": Json(value, file, key).expect(str)}
+    templates = {
+        key[len(CHAT_TEMPLATE) + 1 :] or "default": Json(value, file, key).expect(str)
         for key, value in values.items()
         if key == CHAT_TEMPLATE or key.startswith(f"{CHAT_TEMPLATE}.")
-    ]
-    named = len(templates) > 1 or any(each["name"] != "default" for each in templates)
-    config = {"chat_template": templates if named else templates[0]["template"]} if templates else {}
+    }
     roles = {f"tokenizer.ggml.{name}_token_id": role for role, name in _SPECIAL.items()}
     ids = {role: Json(values[key], file, key).expect(int) for key, role in roles.items() if key in values}
     texts = {id: text for text, id in vocabulary.special_tokens.items()}
-    vocabulary = vocabulary.replace(config=config) if config else vocabulary
+    if templates:
+        vocabulary = vocabulary.replace(config={"chat_template": table.chat_template(templates)})
     return with_roles(vocabulary, {role: texts.get(id) for role, id in ids.items()})
 
 
 def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary:
-    place = "tokenizer.ggml"
-    own = {key[len(place) + 1 :]: value for key, value in values.items() if key.startswith(f"{place}.")}
-    root = Json(own, file, place)
+    prefix = "tokenizer.ggml."
+    members = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+    root = Json(members, file, prefix[:-1])
     get, name = root.get, str(values.get("general.name", "")).lower()
     model, tokens = get("model", str, None), get("tokens", Texts, None)
     if model is None or tokens is None:
@@ -176,10 +174,9 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     check_scores(scores, file)
     merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
-        pieces = Pieces(
-            tokens.read(data), scores, [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds], file
-        )
-        # llama.cpp tells Phi-3 by its name. It finds added tokens in the text as it is, those that the user defined too.
+        kinds = [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds]
+        pieces = Pieces(tokens.read(data), scores, kinds, file)
+        # llama.cpp recognizes Phi-3 by its name. It matches all added tokens in the original text.
         rstrip = re.search("phi-?3", name) is not None
         plain = ("<unk>", "<s>", "<|endoftext|>")
         added = [t._replace(normalized=False, rstrip=rstrip and t.content not in plain) for t in added_tokens(pieces)]
@@ -194,7 +191,7 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     byte_level = model == "gpt2"
     patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
     tables = _read_tables(data, file, tokens, merges)
-    # llama.cpp tells by names which tokens take the white space before them, and which end a text whatever their kinds.
+    # llama.cpp recognizes by their names the tokens that include the white space before them, and those that end a text.
     masks = ["<mask>"] if any(known in pre for known in ("jina-v2-de", "jina-v2-es", "jina-v2-code")) else []
     masks = masks or ["[MASK]"] * ("modern-bert" in name)
     ends = {tables.get(text) for text in ENDS_OF_TEXT}
@@ -207,8 +204,8 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
         and (text := tables.text_of(id))
     ]
     mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
-    vocabulary = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
-    return vocabulary(
+    create = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
+    return create(
         split_patterns=patterns,
         whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
         normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
@@ -221,7 +218,7 @@ def _read_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTab
         tables = BpeTables(data, tokens.start, tokens.end, listed=True)  # the upper half of each size is 0
         if tables.put_merges(merges.start, merges.end):
             return tables
-    texts = tokens.read(data)  # slowly: this names what is wrong
+    texts = tokens.read(data)  # slow: names the mistake
     vocab = dict(zip(texts, range(len(texts)), strict=True))
     node = Json(vocab, file, "tokenizer.ggml.tokens")
     if len(vocab) < len(texts):
@@ -255,11 +252,11 @@ class _Reader:
 
     def take(self, form: str) -> tuple[Any, ...]:
         try:
-            found = struct.unpack_from(form, self.data, self.at)
+            numbers = struct.unpack_from(form, self.data, self.at)
         except struct.error:
             fail(self.file, f"byte {self.at}", "the file ends inside its metadata: it is cut short")
         self.at += struct.calcsize(form)
-        return found
+        return numbers
 
     def value(self, kind: int) -> Any:
         if kind == _STRING:
@@ -289,9 +286,9 @@ _SPECIAL = {"bos_token": "bos", "eos_token": "eos", "pad_token": "padding", "unk
 
 
 def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, list[str]]:
-    """A GGUF file, and what it does not hold, item by item. ConversionError if llama.cpp would give other ids.
+    """Return a GGUF file, and notes on losses. ConversionError if llama.cpp would give other ids.
 
-    lossy: allow superwords where two neighbouring numbers of a rare kind get other ids.
+    lossy: allow superwords for which some pairs of neighbouring numbers get other ids.
     """
     table.refuse_flags(vocabulary, "GGUF")
     if vocabulary.library is None and vocabulary.alphabet == "bytes":
@@ -316,9 +313,9 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     values += [_value(f"tokenizer.ggml.{name}_token_id", _UINT32, id) for name, id in ids.items()]
     values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]
     templates = vocabulary.config.get("chat_template") or []
-    for each in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
-        name = "" if each["name"] == "default" else f".{each['name']}"
-        values.append(_value(CHAT_TEMPLATE + name, _STRING, each["template"]))
+    for item in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
+        name = "" if item["name"] == "default" else f".{item['name']}"
+        values.append(_value(CHAT_TEMPLATE + name, _STRING, item["template"]))
     values.insert(0, _value("general.architecture", _STRING, "llama"))
     data = MAGIC + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(values)
     return data + bytes(-len(data) % 32), notes
@@ -341,11 +338,11 @@ def _byte_level_fields(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, t
         names = ["superbpe"]
         notes = _numbers_joined(vocabulary, lossy)
     if not names:
-        held = " then ".join(vocabulary.split_patterns) or "none"
+        current = " then ".join(vocabulary.split_patterns) or "none"
         raise ConversionError(
-            f"GGUF stores the name of a split pattern, and llama.cpp has none for this one: {held}. Write tokenizer.json instead."
+            f"GGUF stores the name of a split pattern, and llama.cpp has none for this one: {current}. Write tokenizer.json instead."
         )
-    # In some of them, a pretoken that is a token is not merged.
+    # Some of them have the rule that a pretoken which is a token becomes that token.
     pre = min(names, key=lambda name: (name in WHOLE_PRETOKENS) != vocabulary.whole_pretokens)
     tokens, rows, more = table.tokens_and_merges(vocabulary, "GGUF", whole_pretokens=pre in WHOLE_PRETOKENS)
     texts, kinds = texts_and_kinds(vocabulary, token_texts(vocabulary, tokens), "GGUF", notes)
@@ -361,7 +358,7 @@ def _byte_level_fields(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, t
 
 @cache
 def _comparable(patterns: tuple[str, ...]) -> list[str]:
-    """The patterns in one spelling: newlines and quotation marks may be escaped."""
+    """Return the patterns in one spelling: newlines and quotation marks may be escaped."""
     from ..split.spelling import canonical  # late: reading needs no comparison
 
     spellings = (("\n", "\\n"), ("\r", "\\r"), ('\\"', '"'))
@@ -369,17 +366,17 @@ def _comparable(patterns: tuple[str, ...]) -> list[str]:
 
 
 def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
-    """Each number is a pretoken here. llama.cpp has a name for three in a pretoken, counted from the right ("superbpe").
+    """Return notes on numbers, each of which is a pretoken here. llama.cpp has three in a pretoken, from the right ("superbpe").
 
-    The ids are the same if no merge joins the bytes of two neighbouring numbers. Else this is a ConversionError, or a note.
-    It is enough to try pairs: the first merge across a border sees on each side what the merges make of one number alone.
+    The ids are the same if no merge joins the bytes of two neighbouring numbers, else this is a ConversionError or a note.
+    Pairs are enough: at the first merge across a border, each side has the tokens of one number alone.
     """
     from ..split.alphabet import category
 
     numbers = [chr(code).encode() for code in range(0x30, 0x20000) if category(code) in _CATEGORIES]
     starts = {number[:i] for number in numbers for i in range(1, len(number) + 1)}
     ends = {number[i:] for number in numbers for i in range(len(number))}
-    merged = merges_by_rank(vocabulary.tokens, vocabulary.events.tolist())
+    encode = merges_by_rank(vocabulary.tokens, vocabulary.events.tolist())
     cuts = ((token[:i], token[i:]) for token in vocabulary.tokens if token for i in range(1, len(token)))
     joined = [
         (left + right).decode()
@@ -387,7 +384,7 @@ def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
         for left in numbers
         if left.endswith(end)
         for right in numbers
-        if right.startswith(start) and merged(left + right) != merged(left) + merged(right)
+        if right.startswith(start) and encode(left + right) != encode(left) + encode(right)
     ]
     if not joined:
         return []
@@ -401,13 +398,12 @@ def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
 
 def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], list[str]]:
     normalization = vocabulary.normalization
-    late = [token.content for token in vocabulary.added_tokens if token.normalized]
-    if late or normalization.add_prefix_space:
+    if normalized := [token.content for token in vocabulary.added_tokens if token.normalized]:
         raise ConversionError(
-            f"the added token {late[0]!r} is matched after spaces are replaced, but llama.cpp matches it in the original text"
-            if late
-            else "GGUF cannot represent where this vocabulary puts a space before a text"
+            f"the added token {normalized[0]!r} is matched after spaces are replaced, but llama.cpp matches it in the original text"
         )
+    if normalization.add_prefix_space:
+        raise ConversionError("GGUF cannot represent where this vocabulary puts a space before a text")
     if normalization.other_steps or normalization.space_mark != MARK:
         raise ConversionError(
             "this vocabulary changes text by more than spaces (a character map, or white space that is removed), which GGUF "
@@ -431,15 +427,13 @@ def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], 
     }, notes
 
 
-def _value(key: str, kind: int, value: object) -> bytes:
-    if isinstance(value, list):
-        head = struct.pack("<IIQ", _ARRAY, kind, len(value))
-        items = (
-            b"".join(map(_text, value)) if kind == _STRING else struct.pack(f"<{len(value)}{_NUMBERS[kind]}", *value)
-        )
-        return _text(key) + head + items
-    body = _text(str(value)) if kind == _STRING else struct.pack(f"<{_NUMBERS[kind]}", value)
-    return _text(key) + struct.pack("<I", kind) + body
+def _value(key: str, kind: int, value: Any) -> bytes:
+    """Return the bytes of a key and its value, or of a list of values of this kind."""
+    values = value if isinstance(value, list) else [value]
+    head = struct.pack("<I", kind) if values is not value else struct.pack("<IIQ", _ARRAY, kind, len(values))
+    if kind == _STRING:
+        return _text(key) + head + b"".join(map(_text, values))
+    return _text(key) + head + struct.pack(f"<{len(values)}{_NUMBERS[kind]}", *values)
 
 
 def _text(text: str) -> bytes:

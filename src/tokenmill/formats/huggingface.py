@@ -1,14 +1,14 @@
 """The Hugging Face folder: tokenizer.json, which `tokenizers` reads, and tokenizer_config.json for `transformers`.
 
-tokenizer.json holds a BPE model (vocabulary, merges in order, ignore_merges), the pre-tokenizer, the normalizer and the
-added tokens. What split patterns and the kernels cannot express is encoded by tokenizers (library_files.py). A part of BPE that
-decides ids and is wrong is a FormatError that names it. A part that decides no ids of plain text (a template that adds a start token,
-truncation, padding) is kept as a note.
+tokenizer.json contains a BPE model (vocabulary, merges in order, ignore_merges), the pre-tokenizer, the normalizer and the
+added tokens. Files beyond the split patterns and the kernels are encoded by tokenizers (library_files.py). A wrong section that
+decides ids is a FormatError that names it. A section that decides no ids of plain text (a template that adds a start token,
+truncation, padding) becomes a note.
 
-Two rules of Hugging Face's reader decide what is written:
-- It does not use the ids that the file lists for added tokens. A token in the model's vocabulary has the id it has there;
-  the others are numbered in turn from the number of tokens. Where that gives a wrong id, the added tokens are written
-  into the vocabulary too.
+Two rules of Hugging Face's reader determine the written file:
+- It ignores the ids that the file lists for added tokens. A token in the model's vocabulary has its id there; the others are
+  numbered in turn from the number of tokens. Where that results in a wrong id, the added tokens are written into the
+  vocabulary too.
 - Merges have no ranks. A vocabulary of ranks (tiktoken) is written with the pair that builds each token.
 """
 
@@ -33,9 +33,9 @@ from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import CHARACTERS, to_token
 from .companions import added_json, added_token
-from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
+from .file_content import Json, Unsupported, decode_utf8, parse_json, read_bytes, show, starts_object
 from .library_files import check_growth, tokenizer_json_of_library
-from .merges_txt import TOKEN_ROLES, json_at, roles_of, token_text
+from .merges_txt import TOKEN_ROLES, chat_template, json_at, roles_of, token_text
 from .pieces import BYTE_TEXTS, one_name_each, put_text, text_or_none, token_texts
 from .rank_merges import present_by_rank
 from .unknown_files import model_kind
@@ -49,9 +49,9 @@ _SETTINGS = {"split_special_tokens": bool, "clean_up_tokenization_spaces": bool,
 def assigned_ids(
     contents: Iterable[str], vocab: dict[str, int] | BpeTables, from_highest: bool = False
 ) -> dict[str, int]:
-    """The ids that Hugging Face's reader gives to added tokens in the order of the file, whatever the file says.
+    """Return the ids that Hugging Face's reader assigns to added tokens in the order of the file.
 
-    from_highest: as before tokenizers 0.23, where new ids follow the highest one of the added tokens before.
+    from_highest: the rule before tokenizers 0.23: new ids follow the highest id of the added tokens before.
 
     >>> assigned_ids(["<a>", "b", "<c>"], {"a": 0, "b": 7})
     {'<a>': 2, 'b': 7, '<c>': 3}
@@ -69,7 +69,7 @@ def assigned_ids(
 
 
 def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """A tokenizer.json, and notes on what it does not hold. ConversionError if `tokenizers` would give other ids."""
+    """Return a tokenizer.json, and notes on losses. ConversionError if `tokenizers` would give other ids."""
     if (model := vocabulary.library) is not None:
         if model.library != "tokenizers":
             raise ConversionError(
@@ -80,8 +80,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     tokens, rows, notes = table.tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
     texts = token_texts(vocabulary, tokens)
     if not byte_level:
-        lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
-        if lost:
+        if lost := [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]:
             notes.append(
                 f"left out {plural(len(lost), 'token')} that are not UTF-8, such as {tokens[lost[0]]!r} (id {lost[0]})"
             )
@@ -93,12 +92,10 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
             put_text(vocab, token.decode(), id, "tokenizer.json")
     added = one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
-
-    unknown = None
-    if vocabulary.unknown is not None:
-        unknown = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
+    ids = vocab | {token.content: token.id for token in added}
+    unknown = None if vocabulary.unknown is None else (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
     pairs: list[Any] = [[texts[left], texts[right]] for left, right, _ in rows]
-    if byte_level:  # tokens of characters may hold spaces
+    if byte_level:  # tokens of characters may contain spaces
         pairs = list(map(" ".join, pairs))
     head = {
         "version": "1.0",
@@ -107,9 +104,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "added_tokens": [added_json(token) for token in added],
         "normalizer": sections.normalizer_json(vocabulary.normalization.normalizers),
         "pre_tokenizer": sections.pre_tokenizer_json(vocabulary),
-        "post_processor": sections.post_processor_json(
-            vocabulary.template, {**vocab, **{t.content: t.id for t in added}}
-        ),
+        "post_processor": sections.post_processor_json(vocabulary.template, ids),
         "decoder": sections.BYTE_LEVEL if byte_level else sections.decoder_json(vocabulary),
     }
     section = {
@@ -122,7 +117,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "byte_fallback": bool(vocabulary.byte_tokens),
         "ignore_merges": vocabulary.whole_pretokens,
     }
-    # One token and one merge a line: the file can be read and compared, and C writes it.
+    # One token and one merge a line: readable and easy to compare. The C encoder of json writes it.
     lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(section, ensure_ascii=False, indent=2)[:-2]
     vocab_lines = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
     pair_lines = ",\n".join(map(json.JSONEncoder(ensure_ascii=False).encode, pairs))
@@ -131,7 +126,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
 
 def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """A tokenizer.json with the present tokens of a Picky vocabulary in a WordPiece model, and notes."""
+    """Return a tokenizer.json with the present tokens of a Picky vocabulary in a WordPiece model, and notes."""
     data, notes = tokenizer_json(present_by_rank(vocabulary))
     root = json.loads(data)
     model = {"type": "WordPiece", "unk_token": root["model"]["unk_token"] or "", "continuing_subword_prefix": ""}
@@ -140,7 +135,7 @@ def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
 
 def _may_be_pretoken(token: AddedToken, normalizers: tuple[Step, ...], byte_level: bool) -> bool:
-    """Whether a pretoken can spell an added token although the text does not. With `ignore_merges`, it becomes that token."""
+    """Return whether a pretoken can spell an added token that the text does not. With `ignore_merges`, it becomes that token."""
     for step in normalizers:
         written = step[-1] if step[0] in ("Prepend", "Replace", "ReplaceRegex") else ""
         if step == "NFC" and token.content.isascii():
@@ -152,7 +147,7 @@ def _may_be_pretoken(token: AddedToken, normalizers: tuple[Step, ...], byte_leve
 
 
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
-    """Put the added tokens into `vocab` where Hugging Face's reader would give them wrong ids otherwise."""
+    """Put the added tokens into `vocab` if Hugging Face's reader would assign them wrong ids otherwise."""
     contents = [token.content for token in added]
     ordinary = len(vocab)
     wanted = {token.content: token.id for token in added}
@@ -174,7 +169,7 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
 
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
-    """The content of tokenizer_config.json, by which transformers' AutoTokenizer opens the folder."""
+    """Return the content of tokenizer_config.json, by which transformers' AutoTokenizer opens the folder."""
     config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": int(1e30),
@@ -187,50 +182,45 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
     if vocabulary.unknown is not None:
         config["unk_token"] = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
     config |= {**vocabulary.config, **roles_of(vocabulary)}
-    others = [text for text in vocabulary.special_tokens if text not in [config.get(role) for role in TOKEN_ROLES]]
-    if others:
+    if others := [text for text in vocabulary.special_tokens if text not in map(config.get, TOKEN_ROLES)]:
         config["additional_special_tokens"] = others
     return (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    """Return the settings of transformers in the folder, with the chat templates in files of their own."""
+    """Return the settings of transformers in the folder, with the chat templates of separate files."""
     config = json_at(folder / "tokenizer_config.json")
-    kept = {name: config.get(name, kind, None) for name, kind in _SETTINGS.items()}
-    kept |= {name: _side(config[name]) for name in ("padding_side", "truncation_side")}
+    settings = {name: config.get(name, kind, None) for name, kind in _SETTINGS.items()}
+    settings |= {name: _side(config[name]) for name in ("padding_side", "truncation_side")}
     # transformers reads the older file only without the newer member.
     older = [json_at(folder / "special_tokens_map.json")] if config["added_tokens_decoder"].absent else []
     for source in (config, *older):
-        kept |= {name: token_text(source[name]) for name in TOKEN_ROLES if not source[name].absent}
+        settings |= {name: token_text(source[name]) for name in TOKEN_ROLES if not source[name].absent}
     for name in ("extra_special_tokens", "model_specific_special_tokens"):
-        if isinstance(config[name].value, dict):  # of names, such as image_token; tokenizer.json has those of a list
+        if isinstance(config[name].value, dict):  # by name, such as image_token; tokenizer.json has those of a list
             named = {role: token_text(item) for role, item in config[name].items()}
-            kept["model_specific_special_tokens"] = (kept.get("model_specific_special_tokens") or {}) | named
+            settings["model_specific_special_tokens"] = (settings.get("model_specific_special_tokens") or {}) | named
     templates = config["chat_template"]
-    if isinstance(templates.value, list):  # several with names
-        kept["chat_template"] = [{key: each[key].expect(str) for key in ("name", "template")} for each in templates]
-    elif not templates.absent:
-        kept["chat_template"] = templates.expect(str)
+    if isinstance(templates.value, list):
+        settings["chat_template"] = [{key: item[key].expect(str) for key in ("name", "template")} for item in templates]
+    else:
+        settings["chat_template"] = config.get("chat_template", str, None)
     if (longest := config["model_max_length"]).value is not None:
-        kept["model_max_length"] = longest.value if isinstance(longest.value, float) else longest.expect(int)
+        settings["model_max_length"] = longest.value if isinstance(longest.value, float) else longest.expect(int)
     files = {"default": folder / "chat_template.jinja"}
     files |= {path.stem: path for path in sorted((folder / "additional_chat_templates").glob("*.jinja"))}
-    own = [
-        (name, decode_utf8(data, str(path))) for name, path in files.items() if (data := read_beside(path)) is not None
-    ]
-    if own:
-        several = [{"name": name, "template": text} for name, text in own]
-        kept["chat_template"] = own[0][1] if [name for name, _ in own] == ["default"] else several
-    return {name: value for name, value in kept.items() if value is not None}
+    if texts := {name: decode_utf8(read_bytes(path), str(path)) for name, path in files.items() if path.is_file()}:
+        settings["chat_template"] = chat_template(texts)
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _read_sides(root: Json) -> dict[str, Any]:
-    """Return the settings that transformers has from the sections of truncation and padding, which tokenizer_config.json may change."""
-    sections = [name for name in ("truncation", "padding") if not root[name].absent]
-    found = {f"{name}_side": _side(root[name]["direction"]) for name in sections}
-    if "padding" in sections:
-        found["pad_token"] = root["padding"].get("pad_token", str, None)
-    return {name: value for name, value in found.items() if value is not None}
+    """Return transformers' settings from the sections truncation and padding, which tokenizer_config.json may change."""
+    names = [name for name in ("truncation", "padding") if not root[name].absent]
+    settings = {f"{name}_side": _side(root[name]["direction"]) for name in names}
+    if "padding" in names:
+        settings["pad_token"] = root["padding"].get("pad_token", str, None)
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _side(node: Json) -> str | None:
@@ -242,34 +232,34 @@ def _side(node: Json) -> str | None:
 
 
 def looks_like_tokenizer_json(data: bytes) -> bool:
-    """Whether `data` is an object of JSON with a model, which has a vocabulary."""
+    """Return whether `data` is an object of JSON with a model, which has a vocabulary."""
     return starts_object(data) and b'"vocab"' in data and _MODEL_MEMBER.search(data) is not None
 
 
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
-    """The vocabulary of a tokenizer.json and the config beside it. FormatError names the JSON path of what is wrong."""
-    found = root = None
-    if (usual := read_model(data)) is not None:
-        with contextlib.suppress(FormatError, ValueError):  # the slow reader names what is wrong
-            records, vocab, merges, head = usual
+    """Return the vocabulary of a tokenizer.json and its settings. FormatError names the JSON path of the mistake."""
+    vocabulary = root = None
+    if (model := read_model(data)) is not None:
+        with contextlib.suppress(FormatError, ValueError):  # the slow reader names the mistake
+            records, vocab, merges, head = model
             tables = BpeTables(records, *vocab)
             if tables.put_merges(*merges):
                 root = parse_json(head, file)
-                found = _read_root(root, data, tables)
-    if root is None or found is None:
+                vocabulary = _read_root(root, data, tables)
+    if root is None or vocabulary is None:
         root = parse_json(data, file)
-        found = _read_root(root, data)
+        vocabulary = _read_root(root, data)
     sides, config = _read_sides(root), {}
     if Path(file).name.startswith("tokenizer.json"):
         config = _read_config(Path(file).parent)
     if "pad_token" in sides and TOKEN_ROLES.keys().isdisjoint(config):
-        sides = roles_of(found) | sides
+        sides = roles_of(vocabulary) | sides
     config = sides | config
-    return found.replace(config=config) if config else found
+    return vocabulary.replace(config=config) if config else vocabulary
 
 
 def _read_root(root: Json, data: bytes, tables: BpeTables | None = None) -> Vocabulary:
-    """tables: the vocabulary and the merges, which `root` then does not have."""
+    """Return the vocabulary. tables: its tokens and merges, which `root` then lacks."""
     check_growth(root)
     reason = None
     if _kind_of(root["model"]) == "BPE":
@@ -277,11 +267,44 @@ def _read_root(root: Json, data: bytes, tables: BpeTables | None = None) -> Voca
             return _read_fast(root, tables)
         except Unsupported as error:
             reason = error
-    return read_by_library(root, data, reason)
+    vocabulary = read_by_library(root, data, reason)
+    if root["model"]["end_of_word_suffix"].value and vocabulary.library is not None:
+        with contextlib.suppress(FormatError, VocabularyError):
+            unknown = vocabulary.library.tokenizer.token_to_id(root["model"].get("unk_token", str, ""))
+            vocabulary.library.suffixed = _read_suffixed(root, tables, unknown)
+    return vocabulary
+
+
+def _read_suffixed(root: Json, tables: BpeTables | None, unknown: int | None) -> tuple[Vocabulary, bytes]:
+    """Return LibraryModel.suffixed. Unsupported where the kernels would give other ids."""
+    model = root["model"]
+    suffix = model["end_of_word_suffix"].expect(str)
+    byte_level = any(step["type"].value == "ByteLevel" for step in sections.steps_of(root["pre_tokenizer"]))
+    decoder = sections.BYTE_LEVEL if byte_level else {"type": "Fuse"}
+    plain = root.expect(dict) | {"model": model.expect(dict) | {"end_of_word_suffix": None}, "decoder": decoder}
+    vocabulary = _read_fast(Json(plain, root.file), tables)
+    complete = byte_level and {*vocabulary.tokens}.issuperset(bytes([byte]) + suffix.encode() for byte in range(256))
+    if (
+        vocabulary.byte_patterns
+        or vocabulary.byte_tokens
+        or vocabulary.fuse_unknown
+        or vocabulary.whole_pretokens
+        or unknown in vocabulary.event_numbers
+    ):
+        model["end_of_word_suffix"].unsupported(
+            "later steps cut words, words may be tokens without a suffix, or an unknown character is not a token of its own"
+        )
+    if unknown is None and not complete:
+        model["unk_token"].unsupported("characters that have no token are dropped")
+    normalization = vocabulary.normalization
+    if sections.drops_white_space(vocabulary):  # then it makes no difference how much of it there is
+        steps = tuple(step for step in normalization.normalizers if step != ("ReplaceRegex", sections.WHITE_SPACE, " "))
+        normalization = normalization._replace(normalizers=steps)
+    return vocabulary.replace(normalization=normalization, unknown=unknown), suffix.encode()
 
 
 def read_by_library(root: Json, data: bytes, reason: Unsupported | None = None) -> Vocabulary:
-    """The vocabulary that tokenizers encodes with. reason: why the kernels cannot."""
+    """Return the vocabulary that tokenizers encodes with. reason: the error of the kernels' reader."""
     kind = _kind_of(root["model"])
     notes: list[str] = []
     template = _read_template(root, notes)
@@ -292,7 +315,7 @@ def read_by_library(root: Json, data: bytes, reason: Unsupported | None = None) 
 
 
 def _read_template(root: Json, notes: list[str]) -> Template:
-    """The template of the file. Notes say what Hugging Face's encode does before and after tokenization."""
+    """Return the template of the file. Add notes on the steps of Hugging Face's encode before and after tokenization."""
     added = {token.get("id", int, -1): token.get("content", str, "") for token in root["added_tokens"]}
     template = sections.read_post_processor(root["post_processor"], added)
     if wanted := [*itertools.chain(*template.affixes)]:
@@ -304,15 +327,15 @@ def _read_template(root: Json, notes: list[str]) -> Template:
 
 
 def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
-    """The vocabulary that split patterns and the kernels encode with. Unsupported where they cannot."""
+    """Return the vocabulary that split patterns and the kernels encode with. Unsupported if they cannot."""
     model = root["model"]
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model[affix].value not in (None, ""):
             model[affix].unsupported(f"there is an affix, {show(model[affix].value)}")
     notes: list[str] = []
     normalizers = tuple(map(sections.read_step, sections.steps_of(root["normalizer"])))
-    written = (step[2] for step in normalizers if step[:2] == ("Replace", " ") and len(step[2]) == 1)  # for a space
-    splitting = sections.PreTokenizer(root["pre_tokenizer"], next(written, ""))
+    marks = (step[2] for step in normalizers if step[:2] == ("Replace", " ") and len(step[2]) == 1)
+    splitting = sections.PreTokenizer(root["pre_tokenizer"], next(marks, ""))
     byte_level = splitting.byte_level
     mark = splitting.space_mark
     keep_start = (*NORMALIZERS, "Lowercase", ("Replace", " ", mark))
@@ -338,7 +361,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         tables = table.listed_tables(model["vocab"], model["merges"].expect(list), bad)
     added = _read_added(root["added_tokens"], tables)
     _check_combinations(root, splitting, normalizers, tables, added)
-    vocabulary = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
+    create = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
     all_bytes = byte_level and None not in map(tables.get, CHARACTERS)
     unknown_text = "" if all_bytes else model.get("unk_token", str, "")
     unknown = tables.get(unknown_text) if unknown_text else None
@@ -351,7 +374,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         notes.append(
             "there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them without drop_unknown"
         )
-    made = vocabulary(
+    vocabulary = create(
         split_patterns=tuple(splitting.split_patterns),
         whole_pretokens=model.get("ignore_merges", bool, False),
         unknown=unknown,
@@ -362,14 +385,15 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         dropped=splitting.dropped,
         byte_patterns=tuple(splitting.byte_patterns),
     )
-    sizes = memoryview(made.packed[1]).cast("I")
-    if unknown is not None and unknown < len(sizes) and sizes[unknown] != NO_TOKEN and unknown in made.event_numbers:
+    sizes = memoryview(vocabulary.packed[1]).cast("I")
+    is_ordinary = unknown is not None and unknown < len(sizes) and sizes[unknown] != NO_TOKEN
+    if is_ordinary and unknown in vocabulary.event_numbers:
         model["unk_token"].unsupported(f"merges join the unknown token, {show(unknown_text)}, to others")
     if strip_decoded == "token":
-        tokens = (*filter(None, made.tokens), *(token.content.replace(mark, " ").encode() for token in added))
+        tokens = (*filter(None, vocabulary.tokens), *(token.content.replace(mark, " ").encode() for token in added))
         if any(b" " in token.lstrip(b" ") for token in tokens):
             root["decoder"].unsupported(f"it leaves out every {mark} of the first token, also those inside of it")
-    return made
+    return vocabulary
 
 
 def _check_combinations(
@@ -379,13 +403,13 @@ def _check_combinations(
     tables: BpeTables,
     added: list[AddedToken],
 ) -> None:
-    """Unsupported for parts that the kernels have, but that give other ids or other text together in tokenizers."""
-    model, mark, of_bytes = root["model"], splitting.space_mark, {*map(tables.get, BYTE_TEXTS)}
+    """Raise Unsupported for sections that the kernels have, but that together give other ids or text in tokenizers."""
+    model, mark, byte_ids = root["model"], splitting.space_mark, {*map(tables.get, BYTE_TEXTS)}
     if not model["byte_fallback"].value:
-        spelt = of_bytes != {None} or not {token.content for token in added}.isdisjoint(BYTE_TEXTS)
+        spelt = byte_ids != {None} or not {token.content for token in added}.isdisjoint(BYTE_TEXTS)
         if spelt and any(step["type"].value == "ByteFallback" for step in sections.steps_of(root["decoder"])):
             root["decoder"].unsupported("it decodes tokens to bytes that they do not stand for in text")
-    elif of_bytes != {None}:
+    elif byte_ids != {None}:
         if model["ignore_merges"].value:
             model["ignore_merges"].unsupported("a pretoken that spells the token of a byte becomes that token")
         if mark and tables.get(mark) is None:
@@ -395,7 +419,7 @@ def _check_combinations(
         if None in map(tables.get, needed):
             model["byte_fallback"].unsupported("tokenizers puts unknown tokens behind those of bytes")
     if mark and ("Replace", " ", mark) not in normalizers:
-        written = any(mark in str(part) for step in normalizers for part in step)
+        written = any(mark in str(argument) for step in normalizers for argument in step)
         for token, item in zip(added, root["added_tokens"], strict=True):
             if token.normalized and (written or token.lstrip or token.rstrip or {" ", mark} & {*token.content}):
                 item.unsupported(f"it is found before spaces become {mark}, and tokenmill does not tell the two apart")
@@ -406,7 +430,7 @@ def _check_combinations(
 
 
 def _kind_of(model: Json) -> str:
-    """The kind of the model. Older files do not name it."""
+    """Return the type of the model. Older files do not name it."""
     if model.absent:
         model.fail("there is no model, so this is not a tokenizer.json")
     kind = model.get("type", str, model_kind(model.expect(dict)))

@@ -1,17 +1,18 @@
 """The sections of a tokenizer.json around its model, read and written: normalizer, pre-tokenizer, decoder and post-processor.
 
 A file of the SentencePiece kind writes a space as U+2581, by the normalizer Replace or by the pre-tokenizer Metaspace, and
-its decoder turns it back. A Vocabulary holds the space itself, and the character as `space_mark`.
+its decoder turns it back. A Vocabulary contains the space itself, and the character as `space_mark`.
 
 Pre-tokenizers of the byte-level BPE family become split patterns:
 
     ByteLevel                   the gpt2 pattern if use_regex, and the byte alphabet
     Split, isolated             its regular expression or string
-    Split, removed and invert   the same, where its matches leave nothing between them
-    Split, contiguous           matches that touch are one pretoken: only where every match is one character
+    Split, removed and invert   the same, if its matches cover all text; or, in the first step, all but some characters that no match
+                                contains (Vocabulary.dropped)
+    Split, contiguous           matches that touch are one pretoken: only if every match is one character
     Digits                      \\p{N}, or \\p{N}+ unless individual_digits
     Punctuation                 ASCII punctuation and \\p{P}; isolated or contiguous
-    Split, merged_with_...      a match is joined to the text before or after it: only where every match is one character
+    Split, merged_with_...      a match is joined to the text before or after it: only if every match is one character
     FixedLength                 pretokens of `length` characters
     Whitespace, WhitespaceSplit, BertPreTokenizer, CharDelimiterSplit; Split, removed, where its matches are runs of a class of
                                 characters: the first step, whose characters no token stands for (Vocabulary.dropped)
@@ -20,7 +21,7 @@ Pre-tokenizers of the byte-level BPE family become split patterns:
 
 Split, Digits, Punctuation and FixedLength after ByteLevel cut the characters of bytes (Vocabulary.byte_patterns).
 
-Others, such as UnicodeScripts, are left to tokenizers (library_files.py).
+tokenizers encodes with the others, such as UnicodeScripts (library_files.py).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ METASPACE_SPLIT = r" ?[^ ]+| "
 
 
 def steps_of(node: Json) -> Iterator[Json]:
-    """The steps of a section of tokenizer.json in order, those of a Sequence one by one."""
+    """Yield the steps of a section of tokenizer.json in order, those of a Sequence one by one."""
     if node.absent:
         return
     if node["type"].value != "Sequence":
@@ -63,7 +64,7 @@ def steps_of(node: Json) -> Iterator[Json]:
 
 
 def read_step(node: Json) -> Step:
-    """A step of the `normalizer` section. Unsupported for one that tokenmill does not have."""
+    """Return a step of the `normalizer` section. Unsupported for one that tokenmill does not have."""
     kind = node["type"].expect(str)
     if kind == "Prepend":
         return kind, node["prepend"].expect(str)
@@ -87,6 +88,7 @@ def read_step(node: Json) -> Step:
 
 
 def normalizer_json(steps: tuple[Step, ...]) -> dict[str, Any] | None:
+    """Return the `normalizer` section of these steps, None without one."""
     sections = [_step_json(*((step,) if isinstance(step, str) else step)) for step in steps]
     return {"type": "Sequence", "normalizers": sections} if len(sections) > 1 else [*sections, None][0]
 
@@ -106,7 +108,7 @@ def _step_json(name: str, *arguments: Any) -> dict[str, Any]:
 def read_decoder(
     node: Json, byte_level: bool, mark: str, byte_fallback: bool, dropping: bool, notes: list[str]
 ) -> Stripped:
-    """Return what decoding leaves out at the start (Normalization.strip_decoded). Unsupported for a decoder that does anything else.
+    """Return Normalization.strip_decoded. Unsupported for a decoder that changes text in another way.
 
     byte_fallback: whether tokens such as <0x41> stand for bytes. dropping: whether no token stands for white space.
     """
@@ -137,7 +139,7 @@ def read_decoder(
 
 
 def decoder_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
-    """The `decoder` section of a vocabulary whose alphabet is characters."""
+    """Return the `decoder` section of a vocabulary whose alphabet is characters."""
     mark, strip_decoded = vocabulary.normalization.space_mark, vocabulary.normalization.strip_decoded
     if strip_decoded == "joined":
         return None
@@ -153,7 +155,7 @@ def decoder_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
 
 
 def check_mark(mark: str, steps: tuple[Step, ...], node: Json) -> None:
-    """FormatError unless `mark` is one character that no step after the one that writes it can change."""
+    """Raise FormatError unless `mark` is one character, and Unsupported if a step follows the one that writes it."""
     if len(mark) != 1:
         node.fail(f"the replacement of a space is {show(mark)}; expected one character")
     last = [step for step in steps if isinstance(step, tuple) and step[0] == "Replace" and step[2] == mark]
@@ -212,7 +214,7 @@ def _read_items(node: Json, name: str, added: Mapping[int, str]) -> Items:
 
 
 def post_processor_json(template: Template, ids: Mapping[str, int]) -> dict[str, Any] | None:
-    """The post-processor of a template, None if it does nothing. ids: of all tokens; others are left out."""
+    """Return the post-processor of a template, None if it does nothing. ids: of all tokens; others are left out."""
     steps: list[dict[str, Any]] = []
     if template.trims:
         prefix = template.trims == "prefix"
@@ -234,9 +236,9 @@ def post_processor_json(template: Template, ids: Mapping[str, int]) -> dict[str,
 
 
 class PreTokenizer:
-    """The settings of the `pre_tokenizer` section: the split patterns, whether it writes bytes as characters, where it adds a space.
+    """The settings of the `pre_tokenizer` section: split patterns, the byte alphabet, prefix space.
 
-    space_mark: what the normalizer, and then what the section writes for a space. A Vocabulary splits the text that has the space
+    space_mark: the character that the normalizer or the section writes for a space. The patterns apply to text with the space
         itself.
     Raises Unsupported for a section that is not of the family.
     """
@@ -249,7 +251,7 @@ class PreTokenizer:
         self.dropped = ""
         self._is_metaspace = False
         steps = [*steps_of(node)]
-        # Tokens of bytes contain the mark itself, so the patterns see it too.
+        # Tokens of bytes contain the mark itself, so the patterns apply to it too.
         self.space_mark = "" if any(step["type"].value == "ByteLevel" for step in steps) else space_mark
         for step in steps:
             self._read(step)
@@ -293,15 +295,21 @@ class PreTokenizer:
             if node.get("split", bool, True):
                 self.split_patterns.append(METASPACE_SPLIT)
         elif kind == "Split":
-            patterns += _split_patterns(node, self.space_mark)
+            if pattern := _split_pattern(node, self.space_mark):
+                # A plain word is these letters, not the name of a pattern.
+                pattern = f"(?:{pattern})" if is_plain_word(pattern) else pattern
+                behavior, is_later = _behavior(node["behavior"], ""), self.byte_level or bool(patterns)
+                patterns.append(_with_behavior(pattern, behavior, node))
+                if behavior == "removed":  # and invert
+                    self._drop_characters(_uncovered(pattern) or "", node, is_later)
         elif kind == "Digits":
             pattern = r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+"
-            patterns.append(_of_marked(pattern, self.space_mark, node))
+            patterns.append(_checked_for_mark(pattern, self.space_mark, node))
         elif kind == "FixedLength":
             patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
         elif kind == "Punctuation":
-            pattern = _of_marked(PUNCTUATION, self.space_mark, node)
-            patterns.append(_of_matches(pattern, _behavior(node["behavior"], "Isolated"), node))
+            pattern = _checked_for_mark(PUNCTUATION, self.space_mark, node)
+            patterns.append(_with_behavior(pattern, _behavior(node["behavior"], "Isolated"), node))
         else:
             node.unsupported(f"the pre-tokenizer {kind!r} is not one that tokenmill has")
         if kind in ("ByteLevel", "Metaspace") and self.add_prefix_space and earlier:
@@ -309,43 +317,43 @@ class PreTokenizer:
 
     def _drop(self, pattern: str, node: Json) -> None:
         """Drop the runs of characters that the first step matches."""
-        one = pattern[:-1] if pattern.endswith("+") and isinstance(parse(pattern), Repeat) else pattern
-        characters = as_set(parse(one))
-        if characters is None or not re.fullmatch(_ONE, one):
+        single = pattern[:-1] if pattern.endswith("+") and isinstance(parse(pattern), Repeat) else pattern
+        characters = as_set(parse(single))
+        if characters is None or not re.fullmatch(_ONE, single):
             node.unsupported(f"it drops what {show(pattern)} matches, which may be several characters")
-        if self.split_patterns or self.space_mark:
-            node.unsupported("it drops text after another step, which tokenmill does only in the first one")
         try:
-            self.dropped = "".join(map(chr, members(characters)))
+            self._drop_characters("".join(map(chr, members(characters))), node, bool(self.split_patterns))
         except NotRegular as reason:
             node.unsupported(f"the pattern has {reason}")
-        if max(self.dropped, default="") > "\uffff":
+        self.split_patterns.append(f"{single}+")
+
+    def _drop_characters(self, characters: str, node: Json, is_later: bool) -> None:
+        if characters and (is_later or self.space_mark):
+            node.unsupported("it drops text after another step, which tokenmill does only in the first one")
+        if max(characters, default="") > "\uffff":
             node.unsupported("it drops characters beyond U+FFFF")
-        self.split_patterns.append(f"{one}+")
+        self.dropped = characters or self.dropped
+
+
+def drops_white_space(vocabulary: Vocabulary) -> bool:
+    """Whether no token stands for any white space."""
+    white_space = as_set(parse(WHITE_SPACE[:-1]))
+    return white_space is not None and {*map(chr, members(white_space))} <= {*vocabulary.dropped}
 
 
 def _behavior(node: Json, default: str) -> str:
-    """The behaviour, written Isolated or isolated."""
+    """Return the behaviour in lower case: files spell it MergedWithNext or merged_with_next."""
     text = default if node.absent else node.expect(str)
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
 
 
-def _split_patterns(node: Json, mark: str) -> list[str]:
-    """The pattern whose pretokens are those of a Split, or none where it never matches."""
-    if not (pattern := _split_pattern(node, mark)):
-        return []
-    if is_plain_word(pattern):  # these letters, and not the pattern that a Vocabulary takes them as the name of
-        pattern = f"(?:{pattern})"
-    return [_of_matches(pattern, _behavior(node["behavior"], ""), node)]
-
-
 def _literal(text: str) -> str:
-    """The pattern that matches a text."""
+    """Return the pattern that matches a text."""
     return re.sub(r"([^\w\s])", r"\\\1", text, flags=re.ASCII)
 
 
 def _split_pattern(node: Json, mark: str) -> str:
-    """The pattern of a Split, "" where it never matches: a space, in text that has `mark` for each."""
+    """Return the pattern of a Split, "" if it never matches: a space, in text with `mark` in place of spaces."""
     holder = node["pattern"]
     if not holder["Regex"].absent:
         text = holder["Regex"].expect(str)
@@ -353,7 +361,7 @@ def _split_pattern(node: Json, mark: str) -> str:
             pattern = from_oniguruma(text)
         except ConversionError as error:
             holder["Regex"].unsupported(str(error))
-        _of_marked(pattern, mark, holder["Regex"])
+        _checked_for_mark(pattern, mark, holder["Regex"])
     elif not holder["String"].absent:
         text = holder["String"].expect(str)
         if mark and " " in text:
@@ -366,35 +374,38 @@ def _split_pattern(node: Json, mark: str) -> str:
     return pattern
 
 
-def _of_marked(pattern: str, mark: str, node: Json) -> str:
-    """`pattern`, which sees `mark` for each space. Unsupported if it distinguishes the two."""
+def _checked_for_mark(pattern: str, mark: str, node: Json) -> str:
+    """Return `pattern`, which is for text with `mark` in place of spaces. Unsupported if it distinguishes the two."""
     if len(mark) == 1 and distinguishes(pattern, " ", mark):
         node.unsupported(f"the split pattern distinguishes spaces from {mark}, which tokenmill does not do")
     return pattern
 
 
-def _of_matches(pattern: str, behavior: str, node: Json) -> str:
-    """The pattern whose pretokens are what `behavior` makes of the matches of `pattern`."""
+def _with_behavior(pattern: str, behavior: str, node: Json) -> str:
+    """Return the pattern whose pretokens are the matches of `pattern` after `behavior`."""
     invert = node.get("invert", bool, False)
     if behavior == "isolated":
         return pattern
-    if behavior == "removed" and invert:
-        from ..split.compiler import covers_all_text  # late: few files need the compiler
-
-        if covers_all_text(pattern):
-            return pattern
+    if behavior == "removed" and invert and _uncovered(pattern) is not None:
+        return pattern
     if (pattern == PUNCTUATION or re.fullmatch(_ONE, pattern)) and not invert:  # touching matches are `pattern+`
         if behavior == "contiguous":
             return f"{pattern}+"
-        if behavior == "merged_with_previous":  # of several matches in a row, the first is joined
+        if behavior == "merged_with_previous":  # the first of several successive matches is joined
             return f"(?:(?!{pattern})(?s:.))+{pattern}?|{pattern}"
-        if behavior == "merged_with_next":  # and here the last
+        if behavior == "merged_with_next":  # the last one
             return f"{pattern}?(?:(?!{pattern})(?s:.))+|{pattern}"
     inverted = " and invert" if invert else ""
     node["behavior"].unsupported(
         f"the behaviour {behavior!r}{inverted} by {show(pattern)} is not one that tokenmill has: it reads isolated, "
-        "removed with invert where the pattern covers all text, and the others where a match is one character"
+        "removed with invert where the matches leave only characters that none contains, and the others where a match is one character"
     )
+
+
+def _uncovered(pattern: str) -> str | None:
+    from ..split.compiler import uncovered  # late: few files need the compiler
+
+    return uncovered(pattern)
 
 
 def _isolated(pattern: str) -> dict[str, Any]:
@@ -402,13 +413,14 @@ def _isolated(pattern: str) -> dict[str, Any]:
 
 
 def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
-    """The `pre_tokenizer` section that cuts text as `vocabulary` does; None where nothing cuts or changes text."""
+    """Return the `pre_tokenizer` section that cuts text as `vocabulary` does; None if it neither cuts nor changes text."""
     split_patterns, prefix = vocabulary.split_patterns, vocabulary.normalization.add_prefix_space
     if vocabulary.normalization.space_mark:
         return _metaspace_json(split_patterns, vocabulary.normalization)
     steps: list[dict[str, Any]] = [*map(_isolated, split_patterns)]
     if vocabulary.dropped:
-        steps[0]["behavior"] = "Removed"
+        inverted = {*(_uncovered(split_patterns[0]) or "")} == {*vocabulary.dropped}
+        steps[0] |= {"behavior": "Removed", "invert": inverted}
     use_regex = split_patterns == (PATTERNS["gpt2"],)  # in full, so that other readers know it
     if prefix and (prefix == "first" or (steps and not use_regex) or vocabulary.alphabet != "bytes"):
         raise ConversionError("tokenizer.json can put a space before a text only with the gpt2 pattern or with none")

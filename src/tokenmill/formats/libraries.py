@@ -1,4 +1,4 @@
-"""Objects of other libraries, made from a vocabulary without a file: tiktoken.Encoding and tokenizers.Tokenizer."""
+"""Encoders of other libraries, from a file; and tiktoken.Encoding and tokenizers.Tokenizer from a vocabulary."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LibraryEncoder(NamedTuple):
-    """The name and version of a library, and its encoding of text. specials: whether it finds all special tokens."""
+    """The name and version of a library, and its function to encode. specials: whether it matches all special tokens."""
 
     library: str
     encode: Callable[[str], list[int]]
@@ -36,23 +36,23 @@ class LibraryEncoder(NamedTuple):
 def encode_with_library(
     path: str | os.PathLike, vocabulary: Vocabulary, *, missing_ok: bool = False
 ) -> LibraryEncoder | None:
-    """The file or folder at `path` opened by the library that it is for.
+    """Open the file or folder at `path` with its own library.
 
     That is tokenizers for tokenizer.json, sentencepiece for tokenizer.model, llama.cpp for .gguf, and tiktoken for ranks, which are
     .tiktoken, tekken.json and the ranks in JSON of npm's tiktoken.
-    vocabulary: what tokenmill reads from it; tiktoken takes the split pattern and the special tokens from there.
+    vocabulary: the one that tokenmill reads from it. tiktoken gets its split pattern and special tokens.
     missing_ok: return None if no library reads the file, or it is not installed, instead of an error.
     """
-    found = find(path)
-    data = found.contents[0]
+    file = find(path)
+    data = file.contents[0]
     try:
         if (encoder := encoder_of_content(data)) is not None:
             return encoder
         if data.startswith(GGUF):
-            return _llama_cpp(found.place)
+            return _llama_cpp(file.path)
         if looks_like_tiktoken(data) or vocabulary.order == "ranks":
             encoding = _encoding("file", vocabulary.tokens, vocabulary)
-            # Unicode's forms, which the program that reads such a file applies.
+            # Normalization forms of Unicode, which the publisher's program applies before tiktoken.
             forms: Any = vocabulary.normalization.normalizers
 
             def encode(text: str) -> list[int]:
@@ -74,7 +74,7 @@ def encode_with_library(
 
 
 def encoder_of_content(data: bytes) -> LibraryEncoder | None:
-    """The content of a tokenizer.json or a tokenizer.model opened by its library; None for any other file."""
+    """Open the content of a tokenizer.json or a tokenizer.model with its library; None for any other file."""
     is_json = looks_like_tokenizer_json(data)
     if not is_json and not looks_like_sentencepiece(data):
         return None
@@ -85,7 +85,7 @@ def encoder_of_content(data: bytes) -> LibraryEncoder | None:
 
 
 def _llama_cpp(file: Path) -> LibraryEncoder:
-    """llama.cpp, which opens the file itself."""
+    """Open a file with llama.cpp."""
     llama_cpp = _imported("llama_cpp", "llama-cpp-python")
     with open(file, "rb") as start:
         compressed = start.read(4) != GGUF
@@ -113,7 +113,7 @@ def _imported(library: str, package: str = "") -> Any:
 
 
 def to_tiktoken(vocabulary: Vocabulary, name: str = "tokenmill", *, lossy: bool = False) -> tiktoken.Encoding:
-    """A tiktoken.Encoding that gives the same ids; see `Tokenizer.to_tiktoken`."""
+    """Return a tiktoken.Encoding that gives the same ids; see `Tokenizer.to_tiktoken`."""
     vocabulary = present_by_rank(vocabulary) if lossy else vocabulary
     return _encoding(name, tiktoken_tokens(vocabulary)[0], vocabulary)
 
@@ -128,6 +128,6 @@ def _encoding(name: str, tokens: Sequence[bytes | None], vocabulary: Vocabulary)
 
 
 def to_hf(vocabulary: Vocabulary, *, lossy: bool = False) -> tokenizers.Tokenizer:
-    """A tokenizers.Tokenizer that gives the same ids; see `Tokenizer.to_hf`."""
+    """Return a tokenizers.Tokenizer that gives the same ids; see `Tokenizer.to_hf`."""
     data = tokenizer_json(present_by_rank(vocabulary) if lossy else vocabulary)[0]
     return _imported("tokenizers").Tokenizer.from_buffer(data)

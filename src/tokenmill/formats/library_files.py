@@ -1,6 +1,6 @@
-"""Vocabularies that another library encodes with (`LibraryModel`): their added tokens, and the bytes that their tokens stand for.
+"""Vocabularies that another library encodes with (`LibraryModel`): their added tokens, and the bytes of their tokens.
 
-tokenizers      tokenizer.json with WordPiece, WordLevel, Unigram, or BPE behind steps that the kernels do not have
+tokenizers      tokenizer.json with WordPiece, WordLevel, Unigram, or BPE after steps that the kernels do not have
 sentencepiece   tokenizer.model with Unigram, words, characters, or BPE of a rare kind
 """
 
@@ -25,7 +25,7 @@ _MOST_GROWTH = 1_000
 
 
 def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequence[str]) -> Vocabulary:
-    """The vocabulary of a tokenizer.json that tokenizers encodes with. root: the parsed file, perhaps without its tokens."""
+    """Return the vocabulary of a tokenizer.json that tokenizers encodes with. root: the parsed file, perhaps without its tokens."""
     _check_merges(data, root)
     _check_character_maps(root)
     model = LibraryModel(data, kind)
@@ -46,7 +46,7 @@ def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequenc
 
 
 def sentencepiece_of_library(data: bytes, pieces: Pieces, kind: str) -> Vocabulary:
-    """The vocabulary of a SentencePiece model. Its control tokens are the added tokens."""
+    """Return the vocabulary of a SentencePiece model. Its control tokens are the added tokens."""
     model = LibraryModel(data, kind)
     try:
         model.tokenizer  # noqa: B018
@@ -63,7 +63,7 @@ def sentencepiece_of_library(data: bytes, pieces: Pieces, kind: str) -> Vocabula
 
 
 def check_growth(root: Json) -> None:
-    """FormatError if the replacements of a tokenizer.json can make a text so long that it takes all memory."""
+    """Raise FormatError if the replacements of a tokenizer.json can make a text too long for the memory."""
     for name in ("normalizer", "decoder"):
         growth = 1
         for step in steps_of(root[name]):
@@ -77,7 +77,7 @@ def check_growth(root: Json) -> None:
 
 
 def _check_merges(data: bytes, root: Json) -> None:
-    """FormatError for a merge that tokenizers ends the process for: it cuts as many bytes as the prefix has off the right part."""
+    """Raise FormatError for a merge that makes tokenizers end the process: it removes the bytes of the prefix from the right token."""
     if root["model"]["continuing_subword_prefix"].absent:
         return
     size = len(root["model"]["continuing_subword_prefix"].expect(str).encode())
@@ -90,7 +90,7 @@ def _check_merges(data: bytes, root: Json) -> None:
 
 
 def _check_character_maps(root: Json) -> None:
-    """FormatError for a character map that tokenizers panics at: a size, as many bytes of a trie, and text."""
+    """Raise FormatError for a character map that makes tokenizers panic. A map is a size, a trie of this size, and text."""
     for step in steps_of(root["normalizer"]):
         if step["type"].value == "Precompiled":
             try:
@@ -122,10 +122,10 @@ def _vocabulary(
 
 
 def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | None]:
-    """The bytes that tokens stand for in text, by their spellings; the spelling itself where that would be nothing."""
+    """Return the bytes of tokens in text by their spellings; the spelling itself if that would be nothing."""
     model = root["model"]
     prefix, suffix = (model[name].value or "" for name in ("continuing_subword_prefix", "end_of_word_suffix"))
-    begins = " " if prefix and kind == "WordPiece" else ""  # what a token without the prefix begins with
+    begins = " " if prefix and kind == "WordPiece" else ""  # the start of a token without the prefix
     steps = [step for name in ("pre_tokenizer", "decoder") for step in steps_of(root[name])]
     mark = MARK if MARK in json.dumps([step.value for step in steps], ensure_ascii=False) else ""
     has_bytes = bool(model["byte_fallback"].value)

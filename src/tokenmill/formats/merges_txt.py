@@ -1,9 +1,9 @@
-"""vocab.json and merges.txt, and what tokenizer.json, .ddtok and GGUF share with them: texts with ids, and pairs that merge.
+"""vocab.json and merges.txt, and code for texts with ids and merges that tokenizer.json, .ddtok and GGUF share with them.
 
 vocab.json and merges.txt are GPT-2's own two files (there: encoder.json and vocab.bpe), in the byte alphabet. vocab.json maps
-each token to its id, merges.txt lists one merge a line, "Ġ t", after a line "#version: 0.2". Neither holds the split pattern,
-the normalizer or the flags of added tokens; the companion file holds them for tokenmill. In the folder of a Hugging Face
-model, added_tokens.json, special_tokens_map.json and tokenizer_config.json say more.
+each token to its id, merges.txt lists one merge a line, "Ġ t", after a line "#version: 0.2". Neither contains the split pattern,
+the normalizer or the flags of added tokens. They are in the companion file of tokenmill, or in added_tokens.json,
+special_tokens_map.json and tokenizer_config.json in the folder of a Hugging Face model.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import BpeTables, tables_of
 from .byte_alphabet import CHARACTERS
 from .companions import FLAGS, added_json
-from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, place_tokens, read_beside, show
+from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, read_beside, show, tokens_by_id
 from .pieces import BYTE_TEXTS, one_name_each, put_text, token_texts
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 _VERSION = "#version: 0.2"
 
-# The merges of CLIP and of GPT-1's kind, where "</w>" ends a word: bpe_simple_vocab_16e6.txt, alone or beside a vocab.json.
+# The merges of CLIP and of GPT-1's kind, where "</w>" ends a word: bpe_simple_vocab_16e6.txt, alone or with a vocab.json.
 _END = "</w>"
 _START_OF_TEXT, _END_OF_TEXT = "<|startoftext|>", "<|endoftext|>"
-_N_MERGES = 49152 - 2 * 256 - 2  # what CLIP takes of a longer file
+_N_MERGES = 49152 - 256 - 2  # CLIP ignores the rest of a longer file
 _SPLIT = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 # Classes of transformers that split by the gpt2 pattern; "Fast" may follow.
 _GPT2_CLASSES = ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
-# The roles of special tokens in transformers, and the names by which published vocabularies call the tokens that have them.
+# The roles of special tokens in transformers, and the names of these tokens in published vocabularies.
 TOKEN_ROLES = {
     "bos_token": ("<|begin_of_text|>", "<bos>", "<s>", "<|startoftext|>"),
     "eos_token": ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>"),
@@ -48,7 +48,7 @@ TOKEN_ROLES = {
 
 
 def roles_of(vocabulary: Vocabulary) -> dict[str, str]:
-    """The special tokens by role: as tokenizer_config.json says; without it, by their names."""
+    """Return the special tokens by role: those of tokenizer_config.json; without it, by their names."""
     if configured := {role: text for role, text in vocabulary.config.items() if role in TOKEN_ROLES}:
         return configured
     special = vocabulary.special_tokens
@@ -57,9 +57,9 @@ def roles_of(vocabulary: Vocabulary) -> dict[str, str]:
 
 
 def with_roles(vocabulary: Vocabulary, texts: Mapping[str, str | None]) -> Vocabulary:
-    """The vocabulary with the roles that a file gives to special tokens; other tokens have theirs by their names."""
-    given = {role: text for role, text in texts.items() if text in vocabulary.special_tokens}
-    return vocabulary.replace(config={**vocabulary.config, **roles_of(vocabulary), **given}) if given else vocabulary
+    """Return the vocabulary with the roles `texts` of special tokens; other tokens have theirs by their names."""
+    roles = {role: text for role, text in texts.items() if text in vocabulary.special_tokens}
+    return vocabulary.replace(config={**vocabulary.config, **roles_of(vocabulary), **roles}) if roles else vocabulary
 
 
 def looks_like_merges(data: bytes, name: str = "") -> bool:
@@ -71,7 +71,7 @@ def looks_like_merges(data: bytes, name: str = "") -> bool:
 def parse_pair(
     vocab_data: bytes, merges_data: bytes, vocab_file: str, merges_file: str, added: Collection[AddedToken] = ()
 ) -> Vocabulary:
-    """The vocabulary of vocab.json and merges.txt, without a split pattern. FormatError names the line or the key.
+    """Return the vocabulary of vocab.json and merges.txt, without a split pattern. FormatError names the line or the key.
 
     added: the added tokens, whose entries in vocab.json are not ordinary tokens.
     """
@@ -89,22 +89,18 @@ def parse_pair(
         fail(merges_file, f"line {n + first + 1}", what)
 
     tables = listed_tables(node, lines[first:], bad)
-    vocabulary = merged_vocabulary(tables, None, False, added)
-    return vocabulary(split_patterns=(), whole_pretokens=False)
+    return merged_vocabulary(tables, None, False, added)(split_patterns=(), whole_pretokens=False)
 
 
 def looks_like_clip_merges(data: bytes) -> bool:
-    """Return whether `data` begins like merges of this kind."""
+    """Return whether `data` begins like the merges of CLIP."""
     first = data[: 1 << 12]
     return b"#version" in first.split(b"\n", 1)[0] and f"{_END}\n".encode() in first.replace(b"\r", b"")
 
 
 def clip_json(data: bytes, file: str, vocab: dict[str, int] | None = None) -> bytes:
-    """These merges as the tokenizer.json of CLIP. vocab: that of the vocab.json beside, if there is one."""
-    from .huggingface_sections import (
-        BYTE_LEVEL,  # late: few files are of this kind
-        normalizer_json,
-    )
+    """Return CLIP's merges as a tokenizer.json. vocab: that of the vocab.json in the same folder, if there is one."""
+    from .huggingface_sections import BYTE_LEVEL, normalizer_json  # late: few files are of this kind
 
     merges = [line for line in lines_of(decode_utf8(data, file))[1:] if line]
     if vocab is None:
@@ -140,13 +136,11 @@ def clip_json(data: bytes, file: str, vocab: dict[str, int] | None = None) -> by
 
 
 def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], str | None, bool]:
-    """From the files beside vocab.json: the added tokens, the name of the split pattern, add_prefix_space."""
+    """Return the added tokens, the name of the split pattern and add_prefix_space from the other files in the folder."""
     config = json_at(folder / "tokenizer_config.json")
     vocab = parse_json(vocab_data, str(folder)).expect(dict)
-    ids: dict[str, int] = {}
+    ids = {text: item.expect(int) for text, item in json_at(folder / "added_tokens.json").items()}
     flags: dict[str, dict[str, bool]] = {}
-    for text, item in json_at(folder / "added_tokens.json").items():
-        ids[text] = item.expect(int)
     for id_text, item in config["added_tokens_decoder"].items():
         text = item["content"].expect(str)
         if not id_text.isascii() or not id_text.isdigit():
@@ -154,11 +148,8 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
         ids[text] = int(id_text[:20])
         flags[text] = {name: item.get(name, bool, False) for name in FLAGS}
     for source in (config, json_at(folder / "special_tokens_map.json")):
-        named = [source[name] for name in TOKEN_ROLES] + list(source["additional_special_tokens"])
-        for item in named:
-            if item.absent:
-                continue
-            text = token_text(item)
+        named = [*(source[name] for name in TOKEN_ROLES), *source["additional_special_tokens"]]
+        for text in [token_text(item) for item in named if not item.absent]:
             if text in vocab or text in ids:
                 ids.setdefault(text, vocab.get(text, -1))
                 flags.setdefault(text, {})["special"] = True
@@ -168,8 +159,15 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
 
 
 def token_text(item: Json) -> str:
-    """The text of a token that is written as a string, or with its flags as an object."""
+    """Return the text of a token, written as a string or as an object with its flags."""
     return (item["content"] if isinstance(item.value, dict) else item).expect(str)
+
+
+def chat_template(texts: Mapping[str, str]) -> str | list[dict[str, str]]:
+    """Return the templates by name as tokenizer_config.json has them: the text alone if it is the default one, else a list."""
+    if texts.keys() == {"default"}:
+        return texts["default"]
+    return [{"name": name, "template": text} for name, text in texts.items()]
 
 
 def json_at(path: Path) -> Json:
@@ -178,20 +176,20 @@ def json_at(path: Path) -> Json:
 
 
 def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
-    """`vocabulary` as the contents of vocab.json and merges.txt, and what these do not hold, item by item."""
+    """Return the contents of vocab.json and merges.txt, and notes on losses."""
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
     texts = token_texts(vocabulary, tokens)
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     for token in one_name_each(vocabulary, []):
         put_text(vocab, token.content, token.id, "vocab.json")
     lines = [_VERSION, *(f"{texts[left]} {texts[right]}" for left, right, _ in rows)]
-    notes += not_held(vocabulary)
+    notes += losses(vocabulary)
     vocab_text = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
     return f"{vocab_text}\n".encode(), "\n".join([*lines, ""]).encode(), notes
 
 
-def not_held(vocabulary: Vocabulary) -> list[str]:
-    """List what a format of tokens and merges alone cannot hold of `vocabulary`."""
+def losses(vocabulary: Vocabulary) -> list[str]:
+    """Return a note on each field of `vocabulary` that a format of only tokens and merges lacks."""
     notes = [f"the split pattern is not in the files: {pattern!r}" for pattern in vocabulary.split_patterns]
     notes += [f"the normalizer {name} is not in the files" for name in vocabulary.normalization.normalizers]
     if vocabulary.normalization.add_prefix_space:
@@ -206,21 +204,21 @@ def not_held(vocabulary: Vocabulary) -> list[str]:
 def merged_vocabulary(
     tables: BpeTables, mark: str | None, byte_fallback: bool, added: Collection[AddedToken]
 ) -> Callable[..., Vocabulary]:
-    """The function that makes the Vocabulary of a model from its other fields.
+    """Return a function that creates the Vocabulary of a model from its other fields.
 
-    mark: what stands for a space in the texts; None where they are in the byte alphabet. byte_fallback: whether the entries <0x00>
-    to <0xFF> stand for bytes. No text gets an entry that has a space beside the mark, or characters outside of the alphabet; it is
-    decoded to its own text, and its merges are left out.
+    mark: the character for a space in the texts; None if they are in the byte alphabet. byte_fallback: whether the entries <0x00>
+    to <0xFF> stand for bytes. An entry that contains a space as well as the mark, or characters outside of the alphabet, is only
+    decoded, to its own text. Its merges are left out.
 
-    The model's own entries for added tokens are left out. Hugging Face never uses them, because it finds added tokens before it
+    The model's own entries for added tokens are left out. Hugging Face never uses them, because it matches added tokens before it
     splits text. Here they would turn text into a control token that the caller did not allow. An entry that is a byte or a
     character, or that a merge makes, is an ordinary token too.
     """
     byte_ids = [tables.get(text) for text in BYTE_TEXTS] if byte_fallback else []
     bytes_of = {id: byte for byte, id in enumerate(byte_ids) if id is not None}
     contents, ids = {token.content.encode("utf-8", "replace") for token in added}, {token.id for token in added}
-    apart = tables.place(mark, bytes_of)
-    decode_only = {id: text for id, text in apart.items() if mark is not None or text not in contents}
+    unmerged = tables.make_tokens(mark, bytes_of)
+    decode_only = {id: text for id, text in unmerged.items() if mark is not None or text not in contents}
     named = {token.id for token in added if len(token.content) > 1 and tables.get(token.content) == token.id}
     try:
         *packed, events = tables.finish(decode_only, bytes_of, named)
@@ -240,14 +238,14 @@ def merged_vocabulary(
 
 
 def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoReturn]) -> BpeTables:
-    """The tables of the vocabulary at `node` and of merges, "a b" or ["a", "b"]. bad(n, what): raises the error of one."""
+    """Return the tables of the vocabulary at `node` and of merges, "a b" or ["a", "b"]. bad(n, what): raises the error of one."""
     vocab: dict[str, int] = node.expect(dict)
     texts = [*vocab]
-    placed = place_tokens(texts, [*vocab.values()], node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
+    by_id = tokens_by_id(texts, [*vocab.values()], node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
     try:
-        tables = tables_of(placed)
+        tables = tables_of(by_id)
     except ValueError as error:
-        node.fail(f"the token {show(placed[int(str(error))])} is not Unicode text: it contains a lone surrogate")
+        node.fail(f"the token {show(by_id[int(str(error))])} is not Unicode text: it contains a lone surrogate")
     for n, merge in enumerate(merges):
         pair = merge.split(" ") if type(merge) is str else merge
         left, right = pair if type(pair) is list and len(pair) == 2 else ("", "")
@@ -256,14 +254,14 @@ def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoRet
             bad(n, f"expected {kind}, found {show(merge)}")
         row = vocab.get(left), vocab.get(right), vocab.get(left + right)
         if None in row:
-            part, text = (("left part", left), ("right part", right), ("result", left + right))[row.index(None)]
-            bad(n, f"the {part} {show(text)} of the merge {show(left)} + {show(right)} is not in the vocabulary")
+            name, text = (("left part", left), ("right part", right), ("result", left + right))[row.index(None)]
+            bad(n, f"the {name} {show(text)} of the merge {show(left)} + {show(right)} is not in the vocabulary")
         tables.put_row(*row)
     return tables
 
 
 def refuse_flags(vocabulary: Vocabulary, target: str) -> None:
-    """Raise ConversionError for an added token with a flag that `target` cannot hold."""
+    """Raise ConversionError for an added token with a flag that `target` lacks."""
     for token in vocabulary.added_tokens:
         if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
             raise ConversionError(
@@ -274,10 +272,10 @@ def refuse_flags(vocabulary: Vocabulary, target: str) -> None:
 def tokens_and_merges(
     vocabulary: Vocabulary, target: str, whole_pretokens: bool
 ) -> tuple[list[bytes | None], list[list[int]], list[str]]:
-    """The tokens by id that a format of tokens and merges can hold, the merges, and notes on what was left out.
+    """Return the tokens by id for a format of tokens and merges, the merges, and notes on losses.
 
-    whole_pretokens: whether the format has the rule that a pretoken which is a token becomes that token. Without it, a token
-    that only this rule makes is a ConversionError.
+    whole_pretokens: whether a pretoken that is a token becomes that token in the format. Without this rule, a token that no
+    merges make is a ConversionError.
     """
     if vocabulary.library is not None or (vocabulary.alphabet != "bytes" and not whole_pretokens):
         raise ConversionError(
@@ -285,28 +283,28 @@ def tokens_and_merges(
         )
     notes: list[str] = []
     tokens = list(vocabulary.tokens)
-    only_so = None
+    unmade = None
     if vocabulary.order in ("merges", "scores"):
         rows = vocabulary.events.tolist()
         if vocabulary.whole_pretokens and not whole_pretokens:
-            only_so = only_whole(tokens, rows)
+            unmade = only_whole(tokens, rows)
     else:
         tokens, notes = ranks_of(vocabulary, target)
         merges, unbuilt = merges_of_ranks(tokens)
         rows = merges.tolist()
         if unbuilt and not whole_pretokens:
-            only_so = unbuilt[0]
-    if only_so is not None:
+            unmade = unbuilt[0]
+    if unmade is not None:
         raise ConversionError(
-            f"{tokens[only_so]!r} (id {only_so}) is made only where a whole pretoken is this token, and {target} does not "
+            f"{tokens[unmade]!r} (id {unmade}) is made only where a whole pretoken is this token, and {target} does not "
             "have that rule, so text would get other ids. Write tokenizer.json instead."
         )
-    apart = {*vocabulary.byte_tokens}
-    last = {token: id for id, token in enumerate(tokens) if id not in apart}
-    made = {new for _, _, new in rows}
+    byte_ids = {*vocabulary.byte_tokens}
+    last = {token: id for id, token in enumerate(tokens) if id not in byte_ids}
+    merged = {new for _, _, new in rows}
     for id, token in enumerate(tokens):
-        if token is not None and id not in apart and last[token] != id:
-            if id in made or vocabulary.whole_pretokens:
+        if token is not None and id not in byte_ids and last[token] != id:
+            if id in merged or vocabulary.whole_pretokens:
                 two_ids = f"{token!r} has two ids, {id} and {last[token]}"
                 raise ConversionError(f"{two_ids}, and {target} can represent only one for each token")
             tokens[id] = None

@@ -24,7 +24,7 @@ _STEPS = (
 
 
 def parse_picky_json(root: Json) -> Vocabulary:
-    """The vocabulary of a model.json. FormatError names the JSON path."""
+    """Return the vocabulary of a model.json. FormatError names the JSON path."""
     items = {item["id"].expect(int): item for item in root["tokens"]}
     ids = _ids(root, items)
     tokens: list[bytes | None] = [None] * len(ids)
@@ -46,11 +46,11 @@ def parse_picky_json(root: Json) -> Vocabulary:
     unknown = next((token.id for token in added if token.content == _UNKNOWN), None)
     if unknown is None:
         root["tokens"].fail(f"has no token {_UNKNOWN}")
-    merged = merges_by_rank(tokens, [list(row) for row in merges], characters=True)
-    other = [word for id, _, _ in removals if (word := tokens[id] or b"").startswith(b" ") and merged(word) != [id]]
+    encode = merges_by_rank(tokens, [list(row) for row in merges], characters=True)
+    other = [word for id, _, _ in removals if (word := tokens[id] or b"").startswith(b" ") and encode(word) != [id]]
     notes = [
         f"{len(other)} removed words may get other ids than picky_bpe gives, such as {word.decode()!r}"
-        for word in other
+        for word in other[:1]
     ]
     return Vocabulary(
         tokens,
@@ -61,12 +61,12 @@ def parse_picky_json(root: Json) -> Vocabulary:
         alphabet="characters",
         unknown=unknown,
         normalization=Normalization(_STEPS, False, MARK, "space"),
-        notes=notes[:1],
+        notes=notes,
     )
 
 
 def _ids(root: Json, items: dict[int, Json]) -> dict[int, int]:
-    """The id in text of each token by its own: that of the file for the present tokens, the next ones for the removed tokens."""
+    """Return the id in text of each token by its own id: that of the file if present, the next ones for removed tokens."""
     ids = {old: root["id2int"][str(old)].expect(int) for old, item in items.items() if item["present"].expect(bool)}
     if sorted(ids.values()) != [*range(len(ids))]:
         root["id2int"].fail(f"its ids are not 0 to {len(ids) - 1}, one for each present token")

@@ -24,7 +24,7 @@ class Kind:
 class Pieces:
     """The pieces of a file by id: text, score and kind. file: for messages.
 
-    special: the ids of the pieces that merges do not make, in order: those of another kind, and empty ones.
+    special: the ids in order of the pieces of other kinds and of empty ones, which no merges make.
     """
 
     def __init__(self, texts: list[str], scores: list[float], kinds: list[int], file: str):
@@ -33,17 +33,17 @@ class Pieces:
 
 
 def check_scores(scores: list[float], file: str) -> None:
-    """Raise FormatError for a score that is not a number, which has no place in an order."""
-    if isnan(sum(scores)):  # or infinity minus infinity
+    """Raise FormatError for a score that is not a number, which cannot be ordered."""
+    if isnan(sum(scores)):  # also for infinity minus infinity
         for id, score in enumerate(scores):
             if isnan(score):
                 fail(file, f"piece {id}", "its score is not a number")
 
 
 def added_tokens(pieces: Pieces) -> list[AddedToken]:
-    """The tokens that are found before merging: control tokens, the unknown token, and those that the user defined.
+    """Return the tokens that are matched before merging: control tokens, the unknown token, and those that the user defined.
 
-    One with a space in it is never found, because the text has the mark there.
+    One that contains a space is never matched, because the text has the mark there.
     """
     kinds = {Kind.CONTROL: True, Kind.UNKNOWN: True, Kind.USER_DEFINED: False}
     return [
@@ -60,7 +60,7 @@ def byte_of(text: str, id: int, file: str) -> int:
 
 
 def token_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:
-    """The tokens as files have them: in the byte alphabet; or of characters as text, those of bytes as <0x41>, with the mark for a space."""
+    """Return the texts of tokens in files: in the byte alphabet, or for characters with the mark for a space and <0x41> for bytes."""
     if vocabulary.alphabet == "bytes":
         return [None if token is None else to_text(token) for token in tokens]
     texts = [text_or_none(token) for token in tokens]
@@ -73,7 +73,7 @@ def token_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[
 
 
 def text_or_none(token: bytes | None) -> str | None:
-    """The text of a token of characters; None for a byte that belongs to no character, which no text has."""
+    """Return the text of a token of characters; None for bytes that are not UTF-8."""
     try:
         return None if token is None else token.decode()
     except UnicodeDecodeError:
@@ -81,7 +81,7 @@ def text_or_none(token: bytes | None) -> str | None:
 
 
 def one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
-    """The added tokens by id. Of several with one id the file can hold one: the last, which decoding gives."""
+    """Return the added tokens in the order of their ids. Of several with one id only the last, to which it is decoded."""
     by_id = {token.id: token for token in vocabulary.added_tokens}
     for token in vocabulary.added_tokens:
         if by_id[token.id] is not token:
@@ -93,33 +93,28 @@ def one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
 def texts_and_kinds(
     vocabulary: Vocabulary, texts: Sequence[str | None], target: str, notes: list[str]
 ) -> tuple[list[str], list[int]]:
-    """The text and the kind of each id. No text gives an id that is unused. texts: those of the ordinary tokens.
+    """Return the text and the kind of each id. texts: those of the ordinary tokens.
 
-    ConversionError for two ids with one text, of which `target` can represent only one. What is left out is noted.
+    ConversionError for two ids with one text, of which `target` can represent only one. Losses are added to `notes`.
     """
     names = {token.id: token for token in one_name_each(vocabulary, notes)}
     others = {id: token.decode() for id, token in vocabulary.decode_only}
-    bytes_of = {*vocabulary.byte_tokens}
-    found: list[str] = []
+    byte_ids = {*vocabulary.byte_tokens}
+    ids: dict[str, int] = {}
     kinds: list[int] = []
     for id in range(max(len(texts), vocabulary.n_vocab)):
         text = texts[id] if id < len(texts) else None
         if id in names:
-            found.append(names[id].content)
-            kinds.append(
-                Kind.UNKNOWN if id == vocabulary.unknown else Kind.CONTROL if names[id].special else Kind.USER_DEFINED
-            )
+            text, added = names[id].content, Kind.CONTROL if names[id].special else Kind.USER_DEFINED
+            kinds.append(Kind.UNKNOWN if id == vocabulary.unknown else added)
         else:
-            found.append(others.get(id, f"<unused {id}>") if text is None else text)
-            kinds.append(Kind.UNUSED if text is None else Kind.BYTE if id in bytes_of else Kind.NORMAL)
-    ids: dict[str, int] = {}
-    for id, text in enumerate(found):
-        put_text(ids, text, id, target)
-    return found, kinds
+            kinds.append(Kind.UNUSED if text is None else Kind.BYTE if id in byte_ids else Kind.NORMAL)
+        put_text(ids, others.get(id, f"<unused {id}>") if text is None else text, id, target)
+    return [*ids], kinds
 
 
 def put_text(ids: dict[str, int], text: str, id: int, target: str) -> None:
-    """Put a token into the table that `target` holds; ConversionError if another one is spelt like it."""
+    """Add a token to the ids by text of the file `target`; ConversionError if another token has the same text."""
     if (first := ids.setdefault(text, id)) != id:
         what = f"the ids {first} and {id} are both spelt {text!r}"
         raise ConversionError(f"{what}, and {target} can represent only one of them")

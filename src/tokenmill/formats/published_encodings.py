@@ -1,15 +1,15 @@
-"""Tokenizers by name: the published encodings, and repositories on the Hugging Face hub. Both are looked for in caches.
+"""Tokenizers by name: the published encodings, and repositories on the Hugging Face hub. Both are read from caches.
 
-A published encoding is known by the SHA-256 of its files, its split pattern and its special tokens. Its files are looked for in
-tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else data-gym-cache in the folder for temporary files; a
-file is named by the SHA-1 of its address) and in ours (TOKENMILL_CACHE, else tokenmill in the user's cache folder; none if it is
-set to nothing). They are downloaded only where the caller allows it, and used only if their hash is right.
+A published encoding has the SHA-256 of its files, a split pattern and special tokens. Its files are in tiktoken's cache folder
+(TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else data-gym-cache in the folder for temporary files; a file is named by the SHA-1
+of its address) or in ours (TOKENMILL_CACHE, else tokenmill in the user's cache folder; none if the variable is empty). They are
+downloaded only if the caller allows it, and used only if their hash is right.
 
-A name on the hub is "org/name" or "org/name@revision"; without a revision it is `main`. It is looked for in the hub's cache on this
-machine (HF_HUB_CACHE, else hub in HF_HOME, else ~/.cache/huggingface/hub), which has
+A name on the hub is "org/name" or "org/name@revision"; the default revision is `main`. Its files are in the hub's cache on this
+machine (HF_HUB_CACHE, else hub in HF_HOME, else ~/.cache/huggingface/hub):
     models--org--name/refs/main                 the commit of a branch or a tag
     models--org--name/snapshots/<commit>/...    the files
-huggingface_hub downloads, and only where the caller allows it.
+huggingface_hub downloads them, only if the caller allows it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.vocabulary import packed_vocabulary
 
 _HOST = "https://openaipublic.blob.core.windows.net/"
-_TIMEOUT = 60  # seconds without an answer
+_TIMEOUT = 60  # seconds without a response
 _MOST_BYTES = 1 << 26  # of a published file
 _HUB_NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)*))?")
 _COMMIT = re.compile("[0-9a-f]{40}")
-# What may hold a tokenizer, or says more about it.
+# Files of a tokenizer and its settings.
 FILES = ("*.json", "*.model", "*.txt", "*.tiktoken", "*.jinja", "events.txt")
 _ADVICE = {  # by the exceptions of huggingface_hub
     "GatedRepoError": "Accept the licence on the model's page on the hub, and run `hf auth login` once.",
@@ -44,7 +44,7 @@ _ADVICE = {  # by the exceptions of huggingface_hub
 class Published(NamedTuple):
     """A published encoding: its files (address below the host -> SHA-256), split pattern, special tokens by text.
 
-    empty: the id of an empty token at the end of the file, which no text gets.
+    empty: the id of an empty token at the end of the file, to which no text is encoded.
     """
 
     files: dict[str, str]
@@ -124,7 +124,7 @@ PUBLISHED = {
     "o200k_harmony": Published(_O200K, "o200k", _harmony),
 }
 
-# Files of ranks that models are published with, known by their hash. They have no name here, and are not downloaded.
+# Files of ranks of published models, recognized by their hash. They have no name here, and are not downloaded.
 RANK_FILES = {
     "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55": Published({}, "llama3", _llama3),
     "d0bdbaf59b0762c8c807617e2d8ea51420eb1b1de266df2495be755c8e0ed6ed": Published({}, "o200k", _llama4),
@@ -137,14 +137,14 @@ RANK_FILES = {
 
 
 def known_by_hash(data: bytes) -> Published | None:
-    """The published encoding that a file with this content belongs to."""
+    """Return the published encoding of a file with this content; None for other files."""
     digest = hashlib.sha256(data).hexdigest()
     named = (known for known in PUBLISHED.values() if digest in known.files.values())
     return RANK_FILES.get(digest) or next(named, None)
 
 
 def published_vocabulary(known: Published, contents: list[bytes], file: str) -> Vocabulary:
-    """The vocabulary of a published encoding, from the content of its files."""
+    """Return the vocabulary of a published encoding, from the content of its files."""
     from .merges_txt import parse_pair  # late: to find a file, nothing is parsed
     from .rank_files import parse_tiktoken
 
@@ -164,11 +164,9 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
 
 
 def published_file(name: str, file: str, digest: str, download: bool) -> bytes:
-    """A file of the published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`."""
+    """Return a file of the published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`."""
     url = _HOST + file
-    theirs = next(
-        (os.environ[name] for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR") if name in os.environ), None
-    )
+    theirs = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if theirs is None:
         import tempfile  # late: most tokenizers are files
 
@@ -177,16 +175,16 @@ def published_file(name: str, file: str, digest: str, download: bool) -> bytes:
     if ours is None:
         user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         ours = os.path.join(user, "tokenmill") if os.path.isabs(user) else ""
-    places = [Path(theirs, hashlib.sha1(url.encode()).hexdigest())] if theirs else []
-    places += [Path(ours, file.replace("/", "_"))] if ours else []
+    paths = [Path(theirs, hashlib.sha1(url.encode()).hexdigest())] if theirs else []
+    paths += [Path(ours, file.replace("/", "_"))] if ours else []
     damaged = []
-    for place in places:
-        if (data := _cached(place)) is not None:
+    for path in paths:
+        if (data := _cached(path)) is not None:
             if hashlib.sha256(data).hexdigest() == digest:
                 return data
-            damaged.append(place)
+            damaged.append(path)
     if not download:
-        looked = ", ".join(map(str, places))
+        looked = ", ".join(map(str, paths))
         wrong = f" ({', '.join(map(str, damaged))} is there, but damaged: its hash is wrong)" if damaged else ""
         raise InputError(
             f"the published encoding {name!r} is not on this machine: looked for {looked}{wrong}. Allow the download with ",
@@ -201,16 +199,16 @@ def published_file(name: str, file: str, digest: str, download: bool) -> bytes:
     if ours:
         from ..jobs.outputs import atomic_file  # late: files on this machine need none
 
-        with contextlib.suppress(OutputError), atomic_file(places[-1]) as opened:
-            opened.write(data)
+        with contextlib.suppress(OutputError), atomic_file(paths[-1]) as output:
+            output.write(data)
     return data
 
 
-def _cached(place: Path) -> bytes | None:
-    """The content of a file in a cache folder, or None. Others may write there: no link is followed, and no device is read."""
+def _cached(path: Path) -> bytes | None:
+    """Return the content of a file in a cache folder, or None. Others may write there: no link is followed, no device is read."""
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        descriptor = os.open(place, flags)
+        descriptor = os.open(path, flags)
     except OSError:
         return None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a folder cannot even be opened as a file of Python
@@ -234,13 +232,13 @@ def _download(url: str) -> bytes:
 
 
 def hub_name(path: str | os.PathLike) -> tuple[str, str] | None:
-    """The repository on the hub and the revision that `path` may name, or None.
+    """Return the repository on the hub and the revision that `path` may name, or None.
 
     >>> hub_name("org/name@v1.0"), hub_name("/org/name")
     (('org/name', 'v1.0'), None)
     """
-    found = _HUB_NAME.fullmatch(os.fspath(path))
-    return (found[1], found[2] or "main") if found else None
+    match = _HUB_NAME.fullmatch(os.fspath(path))
+    return (match[1], match[2] or "main") if match else None
 
 
 def cache_folder() -> Path:
@@ -252,20 +250,20 @@ def cache_folder() -> Path:
 
 
 def cached_repository(repository: str, revision: str) -> Path | None:
-    """The folder of a revision in the cache; its name is the commit. None if it is not there."""
+    """Return the folder of a revision in the cache, named by its commit; None if it does not exist."""
     folder = cache_folder() / f"models--{repository.replace('/', '--')}"
     ref = folder / "refs" / revision
     commit = ref.read_text().strip() if ref.is_file() else revision
-    found = folder / "snapshots" / commit
-    return found if _COMMIT.fullmatch(commit) and found.is_dir() else None
+    snapshot = folder / "snapshots" / commit
+    return snapshot if _COMMIT.fullmatch(commit) and snapshot.is_dir() else None
 
 
 def download_repository(repository: str, revision: str) -> Path:
-    """Download the tokenizer files of a repository into the cache. The folder of the revision."""
+    """Download the tokenizer files of a repository into the cache. Return the folder of the revision."""
     hub: Any = require("huggingface_hub", "hub", f"downloading {repository}")
     try:
         return Path(hub.snapshot_download(repository, revision=revision, allow_patterns=list(FILES)))
-    except Exception as error:  # of the network, of the hub, of its cache: many classes, whose common base is Exception
+    except Exception as error:  # of the network, the hub, its cache: many classes, whose common base is Exception
         reason = " ".join(str(error).split()).rstrip(".")
         advice = _ADVICE.get(
             type(error).__name__, "Check the name, the revision, the network, and whether the repository needs a token."

@@ -6,11 +6,11 @@
      "special_tokens": [{"rank", "token_str"}, ...]}                                                        tekken.json
     {"pat_str", "special_tokens": {"<|endoftext|>": 100257}, "bpe_ranks": "! 0 IQ== Ig== ..."}              npm's tiktoken
 
-A line of .tiktoken has the bytes of a token in base64 and its rank, which is its id. The file holds no split pattern and no
-special tokens. With tiktoken, the program that reads the file has them. tokenmill knows those of the published encodings,
-writes its own to a companion file, and asks the caller for all others.
+A line of .tiktoken has the bytes of a token in base64 and its rank, which is its id. The file contains no split pattern and no
+special tokens, which tiktoken expects from its caller. tokenmill knows those of the published encodings, writes its own to a
+companion file, and asks the caller for all others.
 
-The other two hold their split pattern. Ids of tekken.json are ranks after the special tokens, which have the first ids. A
+The other two contain their split pattern. Ids of tekken.json are ranks after the special tokens, which have the first ids. A
 tekken.json may have its ranks as npm's files do: lines of a name, the first rank, and tokens in base64.
 """
 
@@ -28,7 +28,7 @@ from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import BpeTables
 from ._tiktoken_cy import read_ranks
-from .file_content import Json, fail, parse_json, place_tokens, show
+from .file_content import Json, fail, parse_json, show, tokens_by_id
 
 decode_base64 = partial(binascii.a2b_base64, strict_mode=True)
 
@@ -48,11 +48,11 @@ def looks_like_tiktoken(data: bytes) -> bool:
 
 
 def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
-    """The tokens by id, packed as by `pack_tokens`. FormatError names the line of whatever is wrong."""
+    """Return the tokens by id, packed as by `pack_tokens`. FormatError names the line of the mistake."""
     if (records := read_ranks(data)) is not None:
         with suppress(ValueError):  # a token or an id occurs twice
             tables = BpeTables(records, 0, len(records))
-            tables.place("", {})
+            tables.make_tokens("", {})
             return tables.finish((), (), ())[:2]
     tokens, ids, lines = [], [], []
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -72,14 +72,14 @@ def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
         lines.append(number)
     if not ids:
         fail(file, "", "contains no tokens")
-    return pack_tokens(tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}")))
+    return pack_tokens(tuple(tokens_by_id(tokens, ids, file, lambda n: f"line {lines[n]}")))
 
 
 def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[str]]:
-    """The tokens by id with which tiktoken gives the same ids, or ConversionError; and notes on those left out."""
+    """Return the tokens by id with which tiktoken gives the same ids, and notes on losses. ConversionError if it would not."""
 
-    def refuse(ours: str) -> NoReturn:
-        raise ConversionError(f"{ours}. Write tokenizer.json instead.")
+    def refuse(reason: str) -> NoReturn:
+        raise ConversionError(f"{reason}. Write tokenizer.json instead.")
 
     from .merges_txt import refuse_flags
     from .rank_merges import ranks_of  # late: to read a file needs no merges
@@ -103,10 +103,10 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 
 
 def covering_pattern(pattern: str) -> str:
-    """`pattern` for tiktoken, which drops the text between two matches: here that text is a match of its own."""
-    from ..split.compiler import covers_all_text  # late: to read a file, nothing is compiled
+    """Return `pattern` for tiktoken, which drops text between matches: that text becomes a match."""
+    from ..split.compiler import uncovered  # late: to read a file, nothing is compiled
 
-    if covers_all_text(pattern):
+    if uncovered(pattern) == "":
         return pattern
     from ..split.backtracking import to_regex  # late: the regex module takes longer to import than a file to read
 
@@ -118,7 +118,7 @@ def covering_pattern(pattern: str) -> str:
 
 
 def tiktoken_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """A .tiktoken file, and what it does not hold, item by item. ConversionError if tiktoken would give other ids."""
+    """Return a .tiktoken file, and notes on losses. ConversionError if tiktoken would give other ids."""
     tokens, notes = tiktoken_tokens(vocabulary)
     pattern = covering_pattern(vocabulary.split_patterns[0])
     notes.append(f"the split pattern is not in the file; tiktoken takes it as pat_str: {pattern!r}")
@@ -142,13 +142,11 @@ _TEKKEN_SPECIAL = (
 
 
 def parse_rank_json(data: bytes, file: str) -> Vocabulary | None:
-    """The vocabulary of a file of ranks in JSON, or None for another object. FormatError names the JSON path."""
+    """Return the vocabulary of a file of ranks in JSON, or None for another object. FormatError names the JSON path."""
     root = parse_json(data, file)
     if not root["pat_str"].absent and not root["bpe_ranks"].absent:
-        special = {text: item.expect(int) for text, item in root["special_tokens"].items()}
-        added = [AddedToken(text, id) for text, id in special.items()]
-        tokens = _read_lines(root["bpe_ranks"])
-        return _of_ranks(tokens, root["pat_str"], added)
+        added = [AddedToken(text, item.expect(int)) for text, item in root["special_tokens"].items()]
+        return _of_ranks(_read_lines(root["bpe_ranks"]), root["pat_str"], added)
     if isinstance(root["config"].value, dict) and not root["config"]["pattern"].absent:
         return _read_tekken(root)
     return None
@@ -168,8 +166,7 @@ def _read_tekken(root: Json) -> Vocabulary:
     else:
         names = {item["rank"].expect(int): item["token_str"].expect(str) for item in root["special_tokens"]}
     added = [AddedToken(names.get(id, f"<SPECIAL_{id}>"), id) for id in range(first)]
-    tokens = [*[None] * first, *ranks[:count]]
-    return _of_ranks(tokens, config["pattern"], added)
+    return _of_ranks([*[None] * first, *ranks[:count]], config["pattern"], added)
 
 
 def _of_ranks(tokens: list[bytes | None], pattern: Json, added: list[AddedToken]) -> Vocabulary:
@@ -181,7 +178,7 @@ def _read_list(node: Json) -> list[bytes | None]:
     items = list(node)
     tokens = [_decoded(item["token_bytes"].expect(str), item) for item in items]
     ranks = [item["rank"].expect(int) for item in items]
-    return place_tokens(tokens, ranks, node.file, lambda n: f"at {node.where}[{n}]")
+    return tokens_by_id(tokens, ranks, node.file, lambda n: f"at {node.where}[{n}]")
 
 
 def _read_lines(node: Json) -> list[bytes | None]:
@@ -195,7 +192,7 @@ def _read_lines(node: Json) -> list[bytes | None]:
             node.fail(f"expected a rank before the tokens of a line, found {show(first)}")
         tokens += [_decoded(text, node) for text in texts]
         ids += range(int(first), int(first) + len(texts))
-    return place_tokens(tokens, ids, node.file, lambda n: f"at {node.where}: token {n}")
+    return tokens_by_id(tokens, ids, node.file, lambda n: f"at {node.where}: token {n}")
 
 
 def _decoded(text: str, node: Json) -> bytes:

@@ -1,20 +1,20 @@
-"""From ranks to merges and back: where the two kinds of byte-pair encoding give the same ids.
+"""From ranks to merges and back, for vocabularies whose ids are the same in both kinds of byte-pair encoding.
 
 Rank order (tiktoken) joins any two neighbours whose joined bytes are a token, the lowest id first. Merge order (Hugging
 Face) joins only listed pairs, the earliest first. To write a ranked vocabulary as merges, each token needs the pair that
 rank order would build it from.
 
-Definitions. Encode the bytes of token t with the tokens of lower rank only. If two parts are left, t is *built* by that
-pair. If more are left, no pair of lower tokens builds t: it is made only where a whole pretoken is t, or from a part
-with a higher id.
+Definitions. Encode the bytes of token t with the tokens of lower rank only. If two tokens remain, t is *built* by that
+pair. If more remain, no pair of lower tokens builds t: it results only from a whole pretoken t, or from a token with a
+higher id.
 
-Why one pair for each built token is enough: a merge never crosses bytes that stay two whole neighbours, so wherever
-exactly the bytes of t are two or more whole tokens once the lower ranks are done, these are the parts that encoding t alone
-gives. Hence no other pair can ever be joined to t, and the two orders agree.
+One pair for each built token is enough. A merge never crosses a border between two whole tokens that stay neighbours. So
+wherever the bytes of t are two or more whole tokens after the merges of the lower ranks, these are the tokens of t encoded
+alone. Hence no other pair can ever be joined to t, and the two orders agree.
 
-The pair of t is the cut (x, y) at which no merge of a lower rank than t crosses from x to y. It is found without
-encoding: go back in rank down the right edge of x and the left edge of y, and check for each two neighbours that exist at
-the same rank whether they would have been joined before either became part of something larger.
+The pair of t is the cut (x, y) at which no merge of a lower rank than t crosses from x to y. To find it without encoding,
+go back in rank down the right edge of x and the left edge of y, and check for each two neighbours that exist at the same
+rank whether they would have been joined before either was joined into a larger token.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ..vocabulary import Vocabulary
 if TYPE_CHECKING:
     import numpy as np
 
-_Part = TypeVar("_Part", bytes, int)
+_Token = TypeVar("_Token", bytes, int)
 
 
 def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[int]]:
-    """Merges that give the same ids as the ranks do, and the tokens that no pair of lower tokens builds.
+    """Return merges that give the same ids as the ranks, and the tokens that no pair of lower tokens builds.
 
-    Returns an int32 array of rows (left id, right id, new id) in rank order, and the ids of the tokens that only the
-    whole-pretoken rule makes. Where such a token joins tokens with higher ids, those merges are listed too.
+    The merges are an int32 array of rows (left id, right id, new id) in rank order. The others are the ids of the tokens that only
+    the whole-pretoken rule makes. If such a token joins tokens with higher ids, those merges are listed too.
 
     >>> ids = [bytes([i]) for i in range(256)] + [b"lo", b"low", b"xyz"]
     >>> merges, unbuilt = merges_of_ranks(ids)
@@ -54,9 +54,9 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     others: list[tuple[int, int, int]] = []
     for id in Builder([*tokens], ranks, left, right).build():
         token = tokens[id] or b""
-        parts = encode_by_rank(token, ranks, id)
-        if len(parts) == 2 and -1 not in parts:  # built, but from parts that were not
-            others.append((parts[0], parts[1], id))
+        pair = encode_by_rank(token, ranks, id)
+        if len(pair) == 2 and -1 not in pair:  # built, but from tokens that are not
+            others.append((pair[0], pair[1], id))
         else:
             unbuilt.append(id)
             cuts = ((ranks.get(token[:cut], -1), ranks.get(token[cut:], -1)) for cut in range(1, len(token)))
@@ -70,28 +70,25 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
 
 
 def encode_by_rank(token: bytes, ranks: dict[bytes, int], below: int) -> list[int]:
-    """The ids of `token` by merges to ids below `below` only; -1 for a byte without a token."""
-    parts = [token[i : i + 1] for i in range(len(token))]
+    """Return the ids of `token` by merges to ids below `below` only; -1 for a byte without a token."""
 
     def join(left: bytes, right: bytes) -> tuple[int, bytes] | None:
         rank = ranks.get(left + right, below)
         return (rank, left + right) if rank < below else None
 
-    return [ranks.get(part, -1) for part in _merge(parts, join)]
+    return [ranks.get(unit, -1) for unit in _merge([bytes([byte]) for byte in token], join)]
 
 
-def _merge(parts: list[_Part], join: Callable[[_Part, _Part], tuple[int, _Part] | None]) -> list[_Part]:
+def _merge(tokens: list[_Token], join: Callable[[_Token, _Token], tuple[int, _Token] | None]) -> list[_Token]:
     """Merge neighbours, the lowest rank first, then the leftmost. join(left, right): the rank and the result, or None."""
-    while True:
-        found = [(joined[0], i, joined[1]) for i, pair in enumerate(pairwise(parts)) if (joined := join(*pair))]
-        if not found:
-            return parts
-        _, i, made = min(found)
-        parts[i : i + 2] = [made]
+    while merges := [(joined[0], i, joined[1]) for i, pair in enumerate(pairwise(tokens)) if (joined := join(*pair))]:
+        _, i, new = min(merges)
+        tokens[i : i + 2] = [new]
+    return tokens
 
 
 def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
-    """The present tokens of a vocabulary with events under their ids, encoded by rank instead of by events.
+    """Return a vocabulary with events as one of ranks: the present tokens with their ids.
 
     With superwords, text is split by the pattern of SuperBPE instead, which does not cut between words. A vocabulary of another
     order is returned as it is.
@@ -104,9 +101,9 @@ def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
 
 
 def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], list[str]]:
-    """The tokens by id, such that rank order gives the ids of `vocabulary`, and notes on what was left out.
+    """Return the tokens by id with which rank order gives the ids of `vocabulary`, and notes on losses.
 
-    ConversionError, which names `target` and the first token in question, where rank order gives other ids.
+    ConversionError, which names `target` and the first token in question, if rank order gives other ids.
     """
     tokens = list(vocabulary.tokens)
     if vocabulary.order == "ranks":
@@ -119,19 +116,19 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
             " to export the tokens that are present, encoded by rank.",
         )
     rows = [tuple(row) for row in vocabulary.events.tolist()]
-    made = {new for _, _, new in rows}
+    merged = {new for _, _, new in rows}
     notes = []
     longer = [id for id, token in enumerate(tokens) if token and len(token) > 1]
-    if unreachable := [id for id in longer if id not in made and not vocabulary.whole_pretokens]:
+    if unreachable := [id for id in longer if id not in merged and not vocabulary.whole_pretokens]:
         example = f"{tokens[unreachable[0]]!r} (id {unreachable[0]})"
         notes.append(f"left out {plural(len(unreachable), 'token')} that no merge makes, such as {example}")
         for id in unreachable:
             tokens[id] = None
     instead = f"so {target}, which merges by rank, would give other ids. Write tokenizer.json instead."
-    for place, ((_, _, before), (_, _, new)) in enumerate(pairwise(rows), 1):
+    for index, ((_, _, before), (_, _, new)) in enumerate(pairwise(rows), 1):
         if new < before:
             raise ConversionError(
-                f"merge {place} makes {tokens[new]!r} (id {new}) after {tokens[before]!r} (id {before}), "
+                f"merge {index} makes {tokens[new]!r} (id {new}) after {tokens[before]!r} (id {before}), "
                 f"but ids must ascend in the order of the merges, {instead}"
             )
     derived, unbuilt = merges_of_ranks(tokens)
@@ -150,22 +147,21 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
 
 
 def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | None:
-    """The lowest id of a token that the merges `rows` do not make from its bytes; None if they make every token."""
-    merged = merges_by_rank(tokens, rows)
-    found = (id for id, token in enumerate(tokens) if token is not None and len(token) > 1 and merged(token) != [id])
-    return next(found, None)
+    """Return the lowest id of a token that the merges `rows` do not make from its bytes; None if they make every token."""
+    encode = merges_by_rank(tokens, rows)
+    unmade = (id for id, token in enumerate(tokens) if token is not None and len(token) > 1 and encode(token) != [id])
+    return next(unmade, None)
 
 
 def merges_by_rank(
     tokens: Sequence[bytes | None], rows: list[list[int]], characters: bool = False
 ) -> Callable[[bytes], list[int]]:
-    """A function from a short pretoken to its ids by the merges `rows`; -1 for a byte or character without a token."""
-    listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
+    """Return a function from a short pretoken to its ids by the merges `rows`; -1 for a byte or character without a token."""
+    merges = {(left, right): (rank, new) for rank, (left, right, new) in enumerate(rows)}
     starts = {token: id for id, token in enumerate(tokens) if token is not None and (characters or len(token) == 1)}
 
-    def merged(pretoken: bytes) -> list[int]:
+    def encode(pretoken: bytes) -> list[int]:
         units = [each.encode() for each in pretoken.decode()] if characters else [bytes([byte]) for byte in pretoken]
-        parts = [starts.get(unit, -1) for unit in units]
-        return _merge(parts, lambda left, right: listed.get((left, right)))
+        return _merge([starts.get(unit, -1) for unit in units], lambda left, right: merges.get((left, right)))
 
-    return merged
+    return encode

@@ -1,9 +1,9 @@
 """SentencePiece's own file, tokenizer.model: a protobuf message with pieces, their scores and kinds, and a normalizer.
 
 A piece of a BPE model has a score. Any two neighbours that spell a piece merge, the one of the highest score first, and the
-leftmost of several. That is the order "scores" of a Vocabulary, which lists each pair of pieces that spells one. The same
-rule is used by llama.cpp for GGUF files of this kind, so `scored_vocabulary` serves both. Such a file cannot
-hold a vocabulary of merges or ranks.
+leftmost of several. That is the order "scores" of a Vocabulary, which lists each pair of pieces that spells one. llama.cpp has
+the same rule for GGUF files of this kind, so `scored_vocabulary` serves both. A vocabulary of merges or ranks cannot be
+written to such a file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .file_content import MAX_ID, fail, show
 from .pieces import BYTE_TEXTS, Kind, Pieces, added_tokens, byte_of, check_scores, texts_and_kinds, token_texts
 
 UNIGRAM, BPE = 1, 2
-UNKNOWN_SURFACE = " \u2047 ".encode()  # unless the trainer's unk_surface says otherwise
-# The settings of the trainer that name the tokens with roles, and the names by default.
+UNKNOWN_SURFACE = " \u2047 ".encode()  # the default of the trainer's unk_surface
+# The numbers of the trainer's settings for the tokens with roles, and the default names.
 _ROLES = {"unk": (45, "<unk>"), "bos": (46, "<s>"), "eos": (47, "</s>"), "pad": (48, "<pad>")}
 _ALGORITHMS = {UNIGRAM: "Unigram", BPE: "BPE", 3: "word", 4: "character"}
 
@@ -37,10 +37,10 @@ class NormalizerSpec(NamedTuple):
     remove_extra_whitespaces: bool
 
     def normalization(self, kept: Sequence[str] = (), in_text: bool = False) -> Normalization:
-        """Return the `Normalization` that a Vocabulary with these settings has.
+        """Return the `Normalization` of a Vocabulary with these settings.
 
         kept: the symbols of the user, which the character map leaves as they are.
-        in_text: whether the space before a text is not one of the steps, but `add_prefix_space`.
+        in_text: whether the space before a text is `add_prefix_space` instead of a step.
         """
         prefix, removes = self.add_dummy_prefix, self.remove_extra_whitespaces
         steps: list[Step] = []
@@ -57,18 +57,18 @@ class NormalizerSpec(NamedTuple):
 
 
 def looks_like_sentencepiece(data: bytes) -> bool:
-    """Whether `data` begins with a piece, as the message ModelProto does: field 1, a length, and in it field 1, a text."""
+    """Return whether `data` begins with a piece, as the message ModelProto does: field 1, a length, and in it field 1, a text."""
     return len(data) > 8 and data[0] == 0x0A and data[1] < 0x80 and data[2] == 0x0A and data[3] < data[1]
 
 
 def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
-    """The vocabulary of a model. FormatError names what is wrong."""
+    """Return the vocabulary of a model. FormatError names the mistake."""
     try:
         texts, scores, kinds, messages = read_pieces(data)
         training, normalizing = read_fields(messages.get(2, b"")), read_fields(messages.get(3, b""))
     except ValueError as error:
-        where = f"piece {error}" if str(error) else ""
-        fail(file, where, "not a SentencePiece model, cut short, or with text that is not UTF-8")
+        piece = f"piece {error}" if str(error) else ""
+        fail(file, piece, "not a SentencePiece model, cut short, or with text that is not UTF-8")
     algorithm = training.get(3, UNIGRAM)
     if algorithm not in _ALGORITHMS:
         fail(file, "", f"this is a SentencePiece model of the unknown algorithm {algorithm}")
@@ -105,7 +105,7 @@ def _with_roles(vocabulary: Vocabulary, training: dict[int, Any]) -> Vocabulary:
 
 
 def _meets_spaces(normalizer: NormalizerSpec, kept: Sequence[str]) -> bool:
-    """Whether symbols of the user decide which spaces are put before a text or removed, which steps cannot say."""
+    """Return whether symbols of the user decide which spaces are added before a text or removed, which steps cannot express."""
     prefix, removes = normalizer.add_dummy_prefix, normalizer.remove_extra_whitespaces
     if any(not text.strip(MARK + " \n") for text in kept) and (prefix or removes):
         return True
@@ -117,23 +117,21 @@ def _meets_spaces(normalizer: NormalizerSpec, kept: Sequence[str]) -> bool:
 def scored_vocabulary(
     pieces: Pieces, added: Sequence[AddedToken], *, fallback: bool, unknown_surface: bytes | None = None, **fields: Any
 ) -> Vocabulary:
-    """The Vocabulary of pieces with scores. `fields`: further fields of it.
+    """Return the Vocabulary of pieces with scores. fields: its other fields.
 
-    fallback: whether bytes stand for characters.
-    unknown_surface: what the unknown token is decoded to, where control tokens are decoded to nothing.
+    fallback: whether bytes stand for characters without a token.
+    unknown_surface: the decoded unknown token of a model whose control tokens are decoded to nothing; None for other models.
     """
     kinds = pieces.kinds
     if len(kinds) > MAX_ID:
         fail(pieces.file, "", f"contains {len(kinds)} pieces, more than {MAX_ID}")
     texts: list[str | None] = list(pieces.texts)  # of the pieces that merges make
-    byte_tokens: list[int | None] = [None] * 256
     bytes_of: dict[int, int] = {}
     decode_only: dict[int, bytes] = {}
     for id in pieces.special:
         text, kind, texts[id] = pieces.texts[id], kinds[id], None
         if kind == Kind.BYTE:
             bytes_of[id] = byte_of(text, id, pieces.file)
-            byte_tokens[bytes_of[id]] = id
         elif kind == Kind.USER_DEFINED and " " in text:
             decode_only[id] = text.encode()
         elif unknown_surface is not None and text and kind in (Kind.CONTROL, Kind.UNKNOWN):
@@ -146,12 +144,12 @@ def scored_vocabulary(
         what = "is not Unicode text" if first == id else f"is piece {first} already"
         fail(pieces.file, f"piece {id}", f"{show(texts[id])} {what}")
     tables.put_scored(pieces.scores)
-    unused = tables.place(MARK, bytes_of)  # a text with a space is never found
-    *packed, rows = tables.finish(unused, (), ())
-    used = fallback and any(id is not None for id in byte_tokens)
+    unmerged = tables.make_tokens(MARK, bytes_of)  # texts with a space, which are never matched
+    tokens, sizes, rows = tables.finish(unmerged, (), ())
+    byte_ids = {byte: id for id, byte in bytes_of.items()}
     unknown = kinds.index(Kind.UNKNOWN) if Kind.UNKNOWN in kinds else None
     return packed_vocabulary(
-        (packed[0], packed[1]),
+        (tokens, sizes),
         rows,
         split_patterns=(),
         order="scores",
@@ -159,7 +157,7 @@ def scored_vocabulary(
         whole_pretokens=False,
         alphabet="characters",
         unknown=unknown,
-        byte_tokens=tuple(byte_tokens) if used else (),
+        byte_tokens=tuple(map(byte_ids.get, range(256))) if fallback and byte_ids else (),
         fuse_unknown=unknown is not None,
         decode_only=tuple(decode_only.items()),
         **fields,
@@ -167,28 +165,26 @@ def scored_vocabulary(
 
 
 def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
-    """A vocabulary trained on characters as the pieces of a SentencePiece model, whose rule it encodes by.
+    """Return a vocabulary trained on characters as one of order "scores", as SentencePiece writes it.
 
     The ids are those of the unknown token, the special tokens, the bytes if they are among these, the merged tokens with the
-    scores 0, -1 and so on, and the characters. Left out: a token that is spelt as another, such as U+2581, which stands for a
-    space, and bytes that are not UTF-8. Of the merged tokens, the first are kept, so that there are at most `size` ids.
+    scores 0, -1 and so on, and the characters. A token that is spelt as another, such as U+2581, which stands for a space, and
+    bytes that are not UTF-8 are left out, and the last merged tokens if there are more than `size` ids.
     """
     if trained.normalization.normalizers:
         raise ConversionError("a SentencePiece model has its own normalizer. Train without normalization.")
     kinds: dict[str, int] = {}
     for token in sorted(trained.added_tokens, key=lambda token: token.id != trained.unknown):  # the unknown token first
-        kind = (
-            Kind.UNKNOWN if token.id == trained.unknown else Kind.BYTE if token.content in BYTE_TEXTS else Kind.CONTROL
-        )
-        kinds[token.content] = kind
+        known_kind = Kind.BYTE if token.content in BYTE_TEXTS else Kind.CONTROL
+        kinds[token.content] = Kind.UNKNOWN if token.id == trained.unknown else known_kind
     merged = dict.fromkeys(trained.events[:, 2].tolist())  # without a second merge of the same token
     texts: dict[bool, dict[str, int]] = {True: {}, False: {}}  # of merged tokens, and of characters
     for id, token in [*((id, trained.tokens[id]) for id in merged), *enumerate(trained.tokens)]:
         with contextlib.suppress(UnicodeDecodeError):
             if (text := (token or b"").decode().replace(" ", MARK)) and text not in kinds:
                 texts[id in merged].setdefault(text, Kind.NORMAL)
-    made = [text for text in texts[True] if text not in texts[False]]
-    kinds |= dict.fromkeys([*made[: size - len(kinds) - len(texts[False])], *texts[False]], Kind.NORMAL)
+    longer = [text for text in texts[True] if text not in texts[False]]
+    kinds |= dict.fromkeys([*longer[: size - len(kinds) - len(texts[False])], *texts[False]], Kind.NORMAL)
     first = len(trained.added_tokens)
     pieces = Pieces([*kinds], [float(min(0, first - id)) for id in range(len(kinds))], [*kinds.values()], "training")
     return scored_vocabulary(
@@ -202,18 +198,15 @@ def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
 
 
 def piece_scores(vocabulary: Vocabulary) -> list[float]:
-    """A score for each token by id that gives the order of the merges: 0 for the first token that is made, then -1 and so on."""
-    places: dict[int, int] = {}
-    for new in vocabulary.events[:, 2].tolist():
-        places.setdefault(new, len(places))
-    return [float(-places.get(id, len(places))) for id in range(len(vocabulary.tokens))]
+    """Return a score for each token by id that gives the order of the merges: 0 for the first merged token, then -1 and so on."""
+    ranks = {new: rank for rank, new in enumerate(dict.fromkeys(vocabulary.events[:, 2].tolist()))}
+    return [float(-ranks.get(id, len(ranks))) for id in range(len(vocabulary.tokens))]
 
 
 def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """A tokenizer.model, and what it does not hold. ConversionError if sentencepiece would give other ids."""
-    own = vocabulary.library
-    if own is not None and own.library == "sentencepiece":
-        return own.data, []
+    """Return a tokenizer.model, and notes on losses. ConversionError if sentencepiece would give other ids."""
+    if (library_model := vocabulary.library) is not None and library_model.library == "sentencepiece":
+        return library_model.data, []
     if vocabulary.order != "scores":
         raise ConversionError(
             f"tokenizer.model stores tokens with scores, and this vocabulary is of order {vocabulary.order!r}: sentencepiece would "
@@ -230,10 +223,9 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     spec.byte_fallback = bool(vocabulary.byte_tokens)
     if (surface := dict(vocabulary.decode_only).get(vocabulary.unknown)) is not None:
         spec.unk_surface = surface.decode(errors="replace")
-    unknown = next((id for id, piece in enumerate(model.pieces) if piece.type == Kind.UNKNOWN), -1)
     for role, (_, text) in _ROLES.items():
-        given = vocabulary.special_tokens.get(vocabulary.config.get(f"{role}_token", text), -1)
-        id = unknown if role == "unk" else given
+        id = vocabulary.special_tokens.get(vocabulary.config.get(f"{role}_token", text), -1)
+        id = vocabulary.unknown if role == "unk" else id
         setattr(spec, f"{role}_id", id)
         if id >= 0:
             setattr(spec, f"{role}_piece", model.pieces[id].piece)
@@ -258,12 +250,12 @@ def _add_pieces(model: Any, vocabulary: Vocabulary, notes: list[str]) -> None:
         if kind == Kind.UNUSED and id < len(vocabulary.tokens) and (token := vocabulary.tokens[id]) is not None:
             raise ConversionError(f"the token {token!r} is not UTF-8, so it cannot be a piece")
         if kind == Kind.UNUSED:
-            kind = Kind.USER_DEFINED if id in others else Kind.CONTROL  # one with a space is never found
+            kind = Kind.USER_DEFINED if id in others else Kind.CONTROL  # one with a space is never matched
         model.pieces.add(piece=text, score=scores[id] if kind == Kind.NORMAL else 0.0, type=kind)
 
 
 def _set_normalizer(model: Any, vocabulary: Vocabulary) -> None:
-    """Set what the normalizer does; ConversionError for steps that no settings of it give."""
+    """Set the normalizer. ConversionError for steps that its settings cannot express."""
     spec = model.normalizer_spec
     steps, in_text = vocabulary.normalization.normalizers, vocabulary.normalization.add_prefix_space == "text"
     names = [step[0] for step in steps]

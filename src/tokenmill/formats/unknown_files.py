@@ -1,4 +1,4 @@
-"""Names for files that hold no vocabulary tokenmill reads, for the message that refuses them."""
+"""Descriptions of files that are no vocabulary, for the error message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from .file_content import BLANK
 
-_SETTINGS = {  # keys of the files that Hugging Face keeps beside a tokenizer.json
+_SETTINGS = {  # by a key of other files in the folder of a tokenizer.json
     "tokenizer_class": "the settings of a tokenizer (tokenizer_config.json); its vocabulary is in tokenizer.json",
     "model_type": "the configuration of a model (config.json), not a tokenizer",
     "bos_token": "a map of special tokens (special_tokens_map.json); the vocabulary is in tokenizer.json",
@@ -29,24 +29,24 @@ _BEGINNINGS = {  # regular expressions
 
 
 def describe(data: bytes) -> str | None:
-    """Return a name for `data`, in words; None for what may be half of a vocabulary, {"token": id, ...}.
+    """Return a description of `data`; None for what may be half of a vocabulary, {"token": id, ...}.
 
     >>> describe(b'{"model": {"type": "WordPiece", "vocab": {"##ing": 0}}}')
     'a tokenizer.json whose model is WordPiece, and which is damaged or incomplete'
     """
-    for beginning, found in _BEGINNINGS.items():
+    for beginning, description in _BEGINNINGS.items():
         if re.match(beginning, data):
-            return found
+            return description
     lines = data[: 1 << 16].splitlines()
     if b"[UNK]" in lines or sum(re.fullmatch(rb"##[^\s#]+", line) is not None for line in lines) > 3:
         return "a WordPiece vocabulary (vocab.txt), which does not say how text is normalized; load the tokenizer.json of the model"
     if data.lstrip(BLANK)[:1] in (b"{", b"["):
         if len(data) > 1 << 20 and re.match(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\d', data):
-            return None  # a large vocab.json, which need not be parsed twice
+            return None  # a large vocab.json: it is not parsed twice
         try:
             return _describe_json(json.loads(data.decode("utf-8-sig")))
         except (ValueError, RecursionError):
-            return None  # damaged, which the reader of vocab.json tells in detail
+            return None  # damaged: the reader of vocab.json names the mistake
     return "not a vocabulary" if data else "an empty file"
 
 
@@ -59,15 +59,15 @@ def _describe_json(value: Any) -> str | None:
         return f"a tokenizer.json whose model is {model_kind(value['model'])}, and which is damaged or incomplete"
     if value and all(isinstance(id, int) for id in value.values()):
         return None
-    for key, found in _SETTINGS.items():
+    for key, description in _SETTINGS.items():
         if key in value:
-            return found
+            return description
     keys = [repr(key) for key in list(value)[:4]] + ["..."] * (len(value) > 4)
     return f"JSON with the keys {', '.join(keys)}, which is not a vocabulary" if keys else "an empty JSON object"
 
 
 def model_kind(model: dict[str, Any]) -> str:
-    """The kind of a tokenizer.json's model. Older files do not name it."""
+    """Return the type of a tokenizer.json's model. Older files do not name it."""
     if isinstance(model.get("type"), str):
         return str(model["type"])
     if "merges" in model:

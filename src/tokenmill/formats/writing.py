@@ -31,8 +31,8 @@ from .reading import FORMATS
 _ONE_FILE = ("gguf", "sentencepiece")
 _SUFFIXES = (".json", ".tiktoken", ".gguf", ".model")  # of files
 LONGEST_MATCH = "longest-match"  # read back as WordPiece
-_MORE = ("id_map.npy", "new_rows.json")  # which commands that change a tokenizer write with it
-_LONGEST = 200  # so many of the longest tokens, and of the added tokens, are in the texts of _check_ids
+_MORE = ("id_map.npy", "new_rows.json")  # written by the commands that change a tokenizer
+_LONGEST = 200  # the number of the longest tokens, and of added tokens, in the texts of _check_ids
 _TEXTS = (
     "", " ", "  ", " a", "a ", "  a  b  ", "\n", " \n\t\r\n ", "a\u00a0b\u3000c", "Hello, world! don't DON'T", "½ ² 12 345 6789",
     "x\u2581y \u2581", "e\u0301 n\u0303 \ufb01 \u212b ǅ", "naïve Ærø, Русский, 漢字 한국어 ไทย हिन्दी", "👩‍👩‍👧 🏳️‍🌈 🇩🇪 \U0001f600", "\x00\x7f\ufffd\u200b",
@@ -52,11 +52,11 @@ def write(
 ) -> list[str]:
     """Write `vocabulary` to `path`, whole or not at all; formats, `lossy` and `overwrite` as for `Tokenizer.save`.
 
-    A folder may hold other files, such as a model. For "gguf", `lossy` also allows superwords where llama.cpp gives other
+    A folder may contain other files, such as a model. For "gguf", `lossy` also allows superwords where llama.cpp gives other
     ids to a few pairs of numbers.
-    more: further files of a folder, by name, which appear with it.
-    tokenizer: the class Tokenizer, with which content that is not equal by construction is checked before it is written.
-    Returns what the format itself does not hold, item by item. A format that would change ids is a ConversionError.
+    more: further files of the folder, by name.
+    tokenizer: the class Tokenizer, which checks content that is not equal by construction before it is written.
+    Returns notes on losses. ConversionError for a format that would change ids.
     """
     if format not in (*FORMATS, LONGEST_MATCH):
         raise UsageError(f"the format is {format!r}; expected one of {', '.join((*FORMATS, LONGEST_MATCH))}")
@@ -85,16 +85,16 @@ def write(
         if vocabulary.has_superwords:
             notes.append("text is split by the pattern of SuperBPE, since superwords span pretokens")
         vocabulary = present_by_rank(vocabulary)
-    files, left_out = checked_files(vocabulary, target, format, lossy=lossy, tokenizer=tokenizer)
+    files, losses = checked_files(vocabulary, target, format, lossy=lossy, tokenizer=tokenizer)
     if format in (*_ONE_FILE, "tiktoken"):
         atomic_files({target.with_name(name): content for name, content in files.items()}, overwrite=overwrite)
     else:
         _write_folder(target, {**files, **(more or {})}, overwrite)
-    return notes + left_out
+    return notes + losses
 
 
 def check_writable(vocabulary: Vocabulary, format: str) -> None:
-    """Raise ConversionError if "huggingface", "tiktoken", "gguf" or "sentencepiece" cannot hold `vocabulary` with its ids."""
+    """Raise ConversionError if "huggingface", "tiktoken", "gguf" or "sentencepiece" would change the ids of `vocabulary`."""
     if vocabulary.order == "events":
         raise ConversionError("only tokenmill encodes by events, as Picky BPE and superwords need")
     _files_of(vocabulary, Path("tokenizer"), format)
@@ -108,17 +108,17 @@ def checked_files(
     lossy: bool = False,
     tokenizer: Callable[[Vocabulary], Any] | None = None,
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Return what `_files_of` does. Raises ConversionError for files that would give other ids. tokenizer: see `write`."""
-    files, left_out = _files_of(vocabulary, target, format, lossy)
+    """Return the files and notes of `_files_of`. ConversionError for files that would give other ids. tokenizer: see `write`."""
+    files, notes = _files_of(vocabulary, target, format, lossy)
     if format in (*_ONE_FILE, "huggingface"):
         _check_ids(vocabulary, next(iter(files.values())), tokenizer)
-    return files, left_out
+    return files, notes
 
 
 def _files_of(
     vocabulary: Vocabulary, target: Path, format: str, lossy: bool = False
 ) -> tuple[dict[str, bytes], list[str]]:
-    """The files of a format by name, that of the tokenizer first, and what the format does not hold, item by item."""
+    """Return the files of a format by name, that of the tokenizer first, and notes on losses."""
     if (vocabulary.dropped or vocabulary.byte_patterns) and format != "huggingface":
         what = "drops white space" if vocabulary.dropped else "cuts pretokens into parts by their bytes"
         raise ConversionError(f"{format} cannot represent a tokenizer that {what}; write huggingface")
@@ -135,8 +135,8 @@ def _files_of(
         companion = {companion_path(target).name: companions.companion_bytes(vocabulary, main)}
         return {target.name: main, **({} if is_device(target) else companion)}, notes
     if format in ("merges", "ddtok"):
-        names, content = (PAIRS[0], pair_bytes) if format == "merges" else (PAIRS[2], ddtok.ddtok_bytes)
-        vocab, merges, notes = content(vocabulary)
+        names, pair = (PAIRS[0], pair_bytes) if format == "merges" else (PAIRS[2], ddtok.ddtok_bytes)
+        vocab, merges, notes = pair(vocabulary)
         companion = {companions.NAME: companions.companion_bytes(vocabulary, vocab + merges)}
         return {names[0]: vocab, names[1]: merges, **companion}, notes
     if format == LONGEST_MATCH:
@@ -153,22 +153,20 @@ def _files_of(
 
 
 def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabulary], Any] | None) -> None:
-    """ConversionError if `data`, the content of a file, gives other ids here, or in its library if that is installed.
+    """Raise ConversionError if `data`, the content of a file, gives other ids here, or in its library if that is installed.
 
-    Bytes without normalizers, prefixes and flags of added tokens are equal by construction. Events are in no such file.
+    Bytes without normalizers, prefixes and flags of added tokens are equal by construction. No such file has events.
     """
-    flags = any(
-        token.lstrip or token.rstrip or token.single_word or token.normalized for token in vocabulary.added_tokens
-    )
+    flags = any(any(token[3:]) for token in vocabulary.added_tokens)  # lstrip, rstrip, single_word, normalized
     equal = vocabulary.alphabet == "bytes" and not (any(vocabulary.normalization) or flags)
     if tokenizer is None or equal or vocabulary.order in ("events", "library"):
         return
     from . import libraries, reading  # late: writing needs them only here
 
-    first, readers = tokenizer(vocabulary), []
+    original, readers = tokenizer(vocabulary), []
     try:
-        again = tokenizer(reading.parse_content(data, "the converted tokenizer"))
-        readers.append(("tokenmill", again.encode, True))
+        converted = tokenizer(reading.parse_content(data, "the converted tokenizer"))
+        readers.append(("tokenmill", converted.encode, True))
         if (library := libraries.encoder_of_content(data)) is not None:
             readers.append(library)
     except MissingExtraError:
@@ -179,13 +177,13 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
     for token in vocabulary.added_tokens[:_LONGEST]:
         texts += (token.content, f"{token.content}½", f" {token.content} //a", f"a{token.content}{token.content}b")
     for content in sorted(filter(None, vocabulary.tokens), key=len)[-_LONGEST:]:
-        text = content.decode("utf-8", "ignore")
+        text = content.decode(errors="ignore")
         texts += (text, f"1{text}  {text}\n")
     for text in sorted(texts, key=len):
         for name, encode, specials in readers:
             options: dict[str, Any] = {"allowed_special": "all"} if specials else {"disallowed_special": ()}
             try:
-                expected = first.encode(text, **options)
+                expected = original.encode(text, **options)
             except TokenmillError:  # a character without a token
                 continue
             more = options if name == "tokenmill" else {}
@@ -200,9 +198,9 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
 def check_output(
     path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False, sources: Iterable[Any] = ()
 ) -> None:
-    """Raise an error if there is something at `path` that `write` must not replace; before long work.
+    """Raise an error if `write` must not replace the file or folder at `path`. Called before long work.
 
-    sources: what the command reads, which is never replaced.
+    sources: the sources of the command, which are never replaced.
     """
     target = named(path)
     folder = format not in (*_ONE_FILE, "tiktoken")
@@ -215,7 +213,7 @@ def check_output(
 
 
 def paths_of(target: Path, format: str) -> list[Path]:
-    """The files that `write` may write."""
+    """Return the files that `write` may write."""
     if format in _ONE_FILE or is_device(target):
         return [target]
     return [target, companion_path(target)] if format == "tiktoken" else [target / name for name in OWN_FILES]
@@ -226,7 +224,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _stays(target: Path) -> bool:
-    """Whether files are written into the folder `target` one by one, because it has others, such as a model, or must stay."""
+    """Return whether files are written into the folder `target` one by one, because it has others, such as a model, or must stay."""
     try:
         refuse_folder(target, _is_own, overwrite=True)
     except OutputError:
@@ -235,7 +233,7 @@ def _stays(target: Path) -> bool:
 
 
 def _write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> None:
-    """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
+    """Write `files` as the new folder `target`, or into `target` if it contains other files, such as a model."""
     if _stays(target):
         old = {target / name for name in EVENTS if "tokenizer.json" in files} - {target / name for name in files}
         atomic_files({target / name: content for name, content in files.items()}, old, overwrite=overwrite)

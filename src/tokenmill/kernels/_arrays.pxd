@@ -25,7 +25,7 @@ cdef inline void* zeroed_array(size_t n, size_t size) except NULL nogil:
 
 
 cdef inline int grow(void* array, size_t* room, size_t wanted, size_t size) except -1 nogil:
-    # Room for `wanted` items or more in an array, which is given by its address. If this raises, it stays as it is.
+    # Make room for `wanted` items or more in an array, at this address. It does not change if this raises.
     if not tm_make_room(<void**> array, room, wanted, size):
         no_memory(wanted, size)
     return 0

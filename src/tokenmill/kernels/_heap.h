@@ -1,7 +1,7 @@
-/* Binary heaps in arrays that the caller keeps.
+/* Binary heaps in arrays of the caller.
  *
- * TM_HEAP(NAME, TYPE, BEFORE) makes NAME_push and NAME_pop for items of a type; BEFORE(a, b) says, of two pointers to
- * items, whether *a comes out before *b.
+ * TM_HEAP(NAME, TYPE, BEFORE) defines NAME_push and NAME_pop for items of a type. BEFORE(a, b) compares two pointers to
+ * items: true if *a comes out before *b.
  */
 #ifndef TOKENMILL_HEAP_H
 #define TOKENMILL_HEAP_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define TM_HEAP(NAME, TYPE, BEFORE)                                                                \
-    /* Put `item` in; there is room. Returns how many there are now. */                            \
+    /* Add an item; the array has room. Returns the new number of items. */                        \
     static inline size_t NAME##_push(TYPE *heap, size_t used, TYPE item) {                         \
         size_t i = used;                                                                           \
         while (i > 0 && BEFORE(&item, heap + ((i - 1) >> 1))) {                                    \
@@ -20,7 +20,7 @@
         heap[i] = item;                                                                            \
         return used + 1;                                                                           \
     }                                                                                              \
-    /* Take heap[0], the first, out. Returns how many are left. */                                 \
+    /* Remove heap[0], the first item. Returns the new number of items. */                         \
     static inline size_t NAME##_pop(TYPE *heap, size_t used) {                                     \
         TYPE item = heap[--used];                                                                  \
         size_t i = 0, child = 1;                                                                   \

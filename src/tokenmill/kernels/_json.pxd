@@ -10,11 +10,11 @@ cdef extern from *:
         [0x22] = 0x22, [0x5C] = 0x5C, [0x2F] = 0x2F, [0x62] = 8, [0x66] = 12, [0x6E] = 10, [0x72] = 13, [0x74] = 9,
     };
     """
-    const unsigned char[256] ESCAPES "tm_escapes"  # what a letter after a backslash stands for; 0 for no escape
+    const unsigned char[256] ESCAPES "tm_escapes"  # by the letter after a backslash: the character; 0 for no escape
 
 
-# Reads the JSON string that begins at p and writes it as UTF-8 to out, which needs room for 8 bytes more. Returns the place after
-# it, or NULL if there is none that is valid, as RFC 8259 has it. Where out is not NULL, one with a lone surrogate is not.
+# Read the JSON string that begins at p and write it as UTF-8 to out, which needs room for 8 bytes more. Returns its end, or NULL if it
+# is not valid by RFC 8259. If out is not NULL, a string with a lone surrogate is not valid.
 cdef inline const uint8_t* json_string(const uint8_t* p, const uint8_t* end, uint8_t* out, size_t* size) noexcept nogil:
     cdef uint64_t ones = 0x0101010101010101, eight, special
     cdef uint8_t* o = out
@@ -24,9 +24,9 @@ cdef inline const uint8_t* json_string(const uint8_t* p, const uint8_t* end, uin
         return NULL
     p += 1
     while p < end:
-        if end - p >= 8:  # eight bytes of ASCII that stand for themselves
+        if end - p >= 8:  # eight unescaped bytes of ASCII
             memcpy(&eight, p, 8)
-            # The lowest top bit marks the first that does not: one below 32, or 0 after an exclusive or, borrows it.
+            # The lowest top bit marks the first other byte: one below 32, or 0 after an exclusive or, borrows it.
             special = eight | eight - 32 * ones | (eight ^ 0x22 * ones) - ones | (eight ^ 0x5C * ones) - ones
             special &= 128 * ones
             n = 8 if special == 0 else tm_ctz(special) >> 3
@@ -58,8 +58,8 @@ cdef inline const uint8_t* json_string(const uint8_t* p, const uint8_t* end, uin
     return NULL
 
 
-# Returns the size of the JSON escape at p and stores its code point, or returns 0 if there is no valid escape. A surrogate pair
-# counts as one escape. A surrogate without its partner is stored as it is.
+# Return the size of the JSON escape at p and store its code point, or return 0 if there is no valid escape. A surrogate pair
+# is one escape. A lone surrogate is stored unchanged.
 cdef inline size_t _escape(const uint8_t* p, size_t left, uint32_t* point) noexcept nogil:
     cdef uint32_t low = 0
     if left < 2 or p[0] != 0x5C:
@@ -75,7 +75,7 @@ cdef inline size_t _escape(const uint8_t* p, size_t left, uint32_t* point) noexc
     return 2 if point[0] else 0
 
 
-# Whether there is an escape like \u00e9 at p; stores its number.
+# Store the number of an escape like \u00e9 at p. False if there is none.
 cdef inline bint _hex(const uint8_t* p, size_t left, uint32_t* point) noexcept nogil:
     cdef size_t i
     cdef uint32_t digit, number = 0
@@ -94,8 +94,8 @@ cdef inline bint _hex(const uint8_t* p, size_t left, uint32_t* point) noexcept n
     return True
 
 
-# The rest of JSON, to the letter of RFC 8259 but for what is hard on Python's json: nested less than 64 deep, numbers of at most
-# 4,000 digits. Each function steps over what it names, from at[0] on, and returns whether that is there.
+# The rest of JSON by RFC 8259, within the limits of Python's json: nested less than 64 deep, numbers of at most 4,000 digits. Each
+# function skips one item at at[0], and returns false if there is none.
 cdef enum:
     DEEPEST = 64
     DIGITS = 4000
@@ -162,7 +162,7 @@ cdef inline bint _skip_word(const uint8_t** at, const uint8_t* end, const char* 
     return True
 
 
-# Digits; how many there are.
+# Skip digits. Return their number.
 cdef inline size_t _skip_digits(const uint8_t** at, const uint8_t* end) noexcept nogil:
     cdef const uint8_t* start = at[0]
     while at[0] < end and 0x30 <= at[0][0] <= 0x39:

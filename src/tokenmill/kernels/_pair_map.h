@@ -1,14 +1,14 @@
 /* A map from a pair of 32-bit ids to a 32-bit value: open addressing, linear probing, at most half of the slots used.
  *
- * A zeroed tm_pair_map is an empty map whose lookups must not happen before the first tm_pair_map_reserve. Set `seed` before
- * that where others choose the pairs.
+ * A zeroed tm_pair_map is an empty map. Call tm_pair_map_reserve before the first look-up. Set `seed` before that if others
+ * choose the pairs.
  */
 #ifndef TOKENMILL_PAIR_MAP_H
 #define TOKENMILL_PAIR_MAP_H
 
 #include "tokenmill/kernels/_platform.h"
 
-#define TM_NO_VALUE 0xFFFFFFFFu /* of a pair that is not there; no pair can have it */
+#define TM_NO_VALUE 0xFFFFFFFFu /* of a pair that is not in the map; not a valid value */
 
 typedef struct {
     uint32_t left, right, value, used;
@@ -26,7 +26,7 @@ static inline uint64_t tm_pair_hash(uint64_t seed, uint32_t left, uint32_t right
     return tm_fold(key ^ seed ^ 0x2D358DCCAA6C78A5ull, 0x9E3779B97F4A7C15ull);
 }
 
-/* The slot of a pair, or the free one where it belongs. */
+/* The slot of a pair, or a free one for it. */
 static inline tm_pair_slot *tm_pair_slot_of(const tm_pair_map *map, uint32_t left, uint32_t right) {
     size_t slot = (size_t)(tm_pair_hash(map->seed, left, right) >> map->shift);
     while (map->slots[slot].used && (map->slots[slot].left != left || map->slots[slot].right != right))
@@ -63,7 +63,7 @@ static inline uint32_t tm_pair_map_get(const tm_pair_map *map, uint32_t left, ui
     return slot->used ? slot->value : TM_NO_VALUE;
 }
 
-/* The value of a pair, which is added with `value` if it is missing. There is room (tm_pair_map_reserve). */
+/* The value of a pair. A missing pair is added with `value`; call tm_pair_map_reserve before. */
 static inline uint32_t tm_pair_map_get_or_put(tm_pair_map *map, uint32_t left, uint32_t right, uint32_t value) {
     tm_pair_slot *slot = tm_pair_slot_of(map, left, right);
     if (!slot->used) {

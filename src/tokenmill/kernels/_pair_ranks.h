@@ -1,19 +1,19 @@
-/* The ranks of pairs of ids, in little memory: while a pretoken is merged, most of the time is spent waiting for this table.
+/* The ranks of pairs of ids, in little memory: merging a pretoken mostly waits for this table.
  *
- * They are in a hash table with linear probing and 8 bytes a slot, 2 MB for 150,000 merges. A pair is a number of 48 bits, times an
- * odd constant modulo 2^48, which is a permutation. The top bits of the product are the home of the pair; a slot has the other bits,
- * how far it is from home, and the rank. So equal slots mean equal pairs.
+ * A hash table with linear probing and 8 bytes a slot, 2 MB for 150,000 merges. A pair is a number of 48 bits, times an
+ * odd constant modulo 2^48, which is a permutation. The top bits of the product are the home of the pair. A slot contains the other
+ * bits, its distance from home, and the rank. So equal slots mean equal pairs.
  * Each home also has 8 bits of a Bloom filter, because three of four pairs that are looked up do not merge.
  *
- * Reserve room before the first look-up in a zeroed tm_pair_ranks. Ids and ranks are below 2^24 - 1; no pair of a higher id is
- * found.
+ * Reserve room before the first look-up in a zeroed tm_pair_ranks. Ids and ranks are below 2^24 - 1. A pair of a higher id has no
+ * rank.
  */
 #ifndef TOKENMILL_PAIR_RANKS_H
 #define TOKENMILL_PAIR_RANKS_H
 
 #include "tokenmill/kernels/_platform.h"
 
-#define TM_NO_RANK 0xFFFFFFFFu /* of a pair that is not there */
+#define TM_NO_RANK 0xFFFFFFFFu /* of a pair that does not merge */
 #define TM_RANK_MASK 0xFFFFFFull
 #define TM_STEP (1ull << 56) /* in a slot: one step further from home */
 #define TM_LEAST_BITS 16 /* of a home, so that the other bits of a product are at most 32 */
@@ -40,30 +40,30 @@ static inline uint32_t tm_pair_rank(const tm_pair_ranks *table, uint32_t left, u
     size_t slot = (size_t)(product >> (64 - table->bits)), mask = ((size_t)1 << table->bits) - 1;
     if (!(table->filter[slot] & tm_pair_bit(table, product))) return TM_NO_RANK;
     for (;; slot = (slot + 1) & mask, wanted += TM_STEP >> 24) {
-        uint64_t found = table->slots[slot];
-        if (found >> 24 == wanted && found) return (uint32_t)(found & TM_RANK_MASK) - 1;
-        if (!found) return TM_NO_RANK;
+        uint64_t stored = table->slots[slot];
+        if (stored >> 24 == wanted && stored) return (uint32_t)(stored & TM_RANK_MASK) - 1;
+        if (!stored) return TM_NO_RANK;
     }
 }
 
-/* Fetch what a look-up reads first. */
+/* Fetch the first cache line of a look-up. */
 static inline void tm_pair_rank_prefetch(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
     tm_prefetch(table->filter + (size_t)(tm_pair_product(left, right) >> (64 - table->bits)));
 }
 
-/* Put a product with its rank into the table; one that is there keeps its rank. 0 if all slots within reach are taken. */
+/* Add a product with its rank. One in the table keeps its rank. 0 if all slots within reach are used. */
 static inline int tm_pair_rank_put(tm_pair_ranks *table, uint64_t product, uint32_t rank) {
     uint64_t wanted = product << table->bits >> (table->bits + 16);
     size_t slot = (size_t)(product >> (64 - table->bits)), mask = ((size_t)1 << table->bits) - 1;
     table->filter[slot] |= tm_pair_bit(table, product);
     for (int steps = 0; steps < 256; steps++, slot = (slot + 1) & mask, wanted += TM_STEP >> 24) {
-        uint64_t found = table->slots[slot];
-        if (!found) {
+        uint64_t stored = table->slots[slot];
+        if (!stored) {
             table->slots[slot] = wanted << 24 | (rank + 1);
             table->used++;
             return 1;
         }
-        if (found >> 24 == wanted) return 1;
+        if (stored >> 24 == wanted) return 1;
     }
     return 0;
 }
@@ -111,7 +111,7 @@ static inline void tm_pair_ranks_renumber(tm_pair_ranks *table, const uint32_t *
         table->slots[i] = (table->slots[i] & ~TM_RANK_MASK) | numbers[table->slots[i] & TM_RANK_MASK];
 }
 
-/* Add a pair; one that is there keeps its rank. 0 if memory runs out, or if a number is too high. */
+/* Add a pair. One in the table keeps its rank. 0 if memory runs out, or if a number is too high. */
 static inline int tm_pair_ranks_add(tm_pair_ranks *table, uint32_t left, uint32_t right, uint32_t rank) {
     if ((left | right) >> 24 || rank >= TM_RANK_MASK || !tm_pair_ranks_reserve(table, 1, 0)) return 0;
     while (!tm_pair_rank_put(table, tm_pair_product(left, right), rank))

@@ -1,5 +1,5 @@
-/* What the kernels ask of the compiler, the processor and the operating system. Other code uses these names, and has no
- * __builtin_, intrinsic guard or system call of its own. Compile with -DTM_PORTABLE to take the plain C branch everywhere. */
+/* Features of the compiler, the processor and the operating system. Other kernel code uses these names, and has no
+ * __builtin_, intrinsic guard or system call. Compile with -DTM_PORTABLE to use the plain C branch everywhere. */
 #ifndef TOKENMILL_PLATFORM_H
 #define TOKENMILL_PLATFORM_H
 
@@ -122,11 +122,11 @@ static inline int tm_has_avx2(void) { return 0; }
 
 /* Memory.
  *
- * tm_pages_*: zeroed memory straight from the system, given back at once when freed (malloc would keep it). The caller
- * remembers the size. tm_alloc, tm_free: uninitialized memory like malloc's.
+ * tm_pages_*: zeroed memory from the system, returned at once when freed (malloc would keep it). The caller stores the size.
+ * tm_alloc, tm_free: uninitialized memory like malloc's.
  *
- * Both put large blocks on huge pages where the system has them: random access to a large table of small pages misses the TLB
- * almost every time. Page sizes are asked of the system. NULL always means that there is no memory.
+ * Both put large blocks on huge pages if the system has them: random access to a large table of small pages misses the TLB
+ * almost every time. NULL always means that memory has run out.
  */
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(TM_PORTABLE)
 
@@ -202,8 +202,8 @@ static inline void tm_pages_free(void *p, size_t size) {
     if (p) munmap(p, tm_round_up(size, tm_page_size()));
 }
 
-/* `size` bytes that begin with the `old` bytes at p and end with zeros; p is gone then. Where the system can, pages are
- * moved, not copied. On failure NULL, and p stays as it is. */
+/* Grow the `old` bytes at p to `size` bytes, with zeros at the end, and free p. Pages are moved if the system can, not copied. NULL on
+ * failure; then p does not change. */
 static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
     if (!p) return tm_pages_new(size);
 #ifdef MREMAP_MAYMOVE
@@ -216,13 +216,13 @@ static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
     }
     if (old >= huge) { /* moved, small pages would stay small */
         if (mremap(p, old, size, 0) == MAP_FAILED) { /* it cannot grow in place */
-            void *place = tm_pages_map(size, huge, PROT_NONE);
-            if (!place) return NULL;
-            if (mremap(p, old, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
-                munmap(place, size);
+            void *target = tm_pages_map(size, huge, PROT_NONE);
+            if (!target) return NULL;
+            if (mremap(p, old, size, MREMAP_MAYMOVE | MREMAP_FIXED, target) == MAP_FAILED) {
+                munmap(target, size);
                 return NULL;
             }
-            p = place;
+            p = target;
         }
         tm_ask_for_huge_pages(p, size);
         return p;
@@ -236,8 +236,8 @@ static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
     return fresh;
 }
 
-/* Get the whole pages within size bytes at p now, huge ones where they fit, which are about to be written from front to back:
- * one call instead of a page fault for each. Nothing happens on systems that cannot. */
+/* Allocate the whole pages within `size` bytes at p now, huge ones if they fit, before they are written from front to back: one call
+ * instead of a page fault for each. Does nothing on systems without such a call. */
 static inline void tm_pages_populate(void *p, size_t size) {
 #ifdef __linux__
     uintptr_t page = tm_page_size(), start = ((uintptr_t)p + page - 1) / page * page, end = ((uintptr_t)p + size) / page * page;
@@ -278,28 +278,28 @@ static inline void *tm_alloc(size_t size) { return malloc(size ? size : 1); }
 
 static inline void tm_free(void *p) { free(p); }
 
-/* Put `value` in a place that several threads share; returns what was there. Where nothing makes that safe, nothing is put there, and
- * `value` comes back. */
-static inline void *tm_exchange(void **place, void *value) {
+/* Store `value` in a pointer that threads share. Returns the old value. Without an atomic exchange nothing is stored, and `value` is
+ * returned. */
+static inline void *tm_exchange(void **shared, void *value) {
 #if defined(TM_GNU)
-    return __atomic_exchange_n(place, value, __ATOMIC_ACQ_REL);
+    return __atomic_exchange_n(shared, value, __ATOMIC_ACQ_REL);
 #elif defined(_WIN32)
-    return InterlockedExchangePointer(place, value);
+    return InterlockedExchangePointer(shared, value);
 #else
-    (void)place;
+    (void)shared;
     return value;
 #endif
 }
 
-/* Give back to the system what was freed. glibc may keep 64 MB for each thread. */
+/* Return freed memory to the system. glibc may keep 64 MB for each thread. */
 static inline void tm_return_freed(void) {
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
 }
 
-/* Make room for `wanted` items of `size` bytes in an array from malloc, doubling it, so that appending is linear. Returns
- * the array, or NULL, and the old one stays as it is. */
+/* Make room for `wanted` items of `size` bytes in an array from malloc, at least doubling it. Returns the array, or NULL; then the old
+ * one does not change. */
 static inline void *tm_reserve(void *items, size_t *room, size_t wanted, size_t size) {
     if (items && wanted <= *room) return items;
     size_t more = 2 * *room > wanted ? 2 * *room : wanted + 16;

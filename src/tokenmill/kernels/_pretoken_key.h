@@ -38,7 +38,7 @@ static inline tm_key tm_long_key(const uint8_t *p, size_t n, tm_seed seed) {
     return key;
 }
 
-/* Which bits of 16 bytes read at a pretoken of n bytes belong to it. A table: a branch on the length is mispredicted. */
+/* By the length of a pretoken: its bits among the 16 bytes at its start. A table, because a branch on the length is mispredicted. */
 static const tm_key tm_key_mask[16] = {
     {0x0ull, 0x0ull}, {0xFFull, 0x0ull},
     {0xFFFFull, 0x0ull}, {0xFFFFFFull, 0x0ull},
@@ -50,7 +50,7 @@ static const tm_key tm_key_mask[16] = {
     {0xFFFFFFFFFFFFFFFFull, 0xFFFFFFFFFFFFull}, {0xFFFFFFFFFFFFFFFFull, 0xFFFFFFFFFFFFFFull}
 };
 
-/* The key of p[0:n], n >= 1. `end` is where readable memory ends: p + n <= end. */
+/* The key of p[0:n], n >= 1. `end` is the end of readable memory: p + n <= end. */
 static inline tm_key tm_key_of(const uint8_t *p, size_t n, const uint8_t *end, tm_seed seed) {
     tm_key key;
     if (tm_unlikely(n > TM_INLINE_MAX)) return tm_long_key(p, n, seed);
@@ -81,7 +81,7 @@ TM_TARGET("aes") static inline uint64_t tm_aes_hash(tm_key key, tm_seed seed) {
 #endif
 
 /* The hash for a table whose seed is random. A product alone leaves keys in arithmetic progression, such as numbers, close
- * together under one seed in twenty; the second one parts them. */
+ * together under one seed in twenty. The second one separates them. */
 static inline uint64_t tm_random_hash(tm_key key, tm_seed seed) {
 #ifdef TM_X86
     if (tm_has_aes()) return tm_aes_hash(key, seed);

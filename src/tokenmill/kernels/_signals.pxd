@@ -14,7 +14,7 @@ cdef extern from *:
 
 
 cdef inline int check_signals() except -1 nogil:
-    # Raises what a signal handler raised.
+    # Raise the exception of a signal handler.
     if signalled():
         with gil:
             raise_signalled()

@@ -5,9 +5,9 @@ cdef extern from *:
     """
     #define TM_NOTHING 0xFFFFFFFFu
     """
-    const uint32_t NOTHING "TM_NOTHING"  # no place, and nothing due
+    const uint32_t NOTHING "TM_NOTHING"  # no node, and nothing due
 
-# A token, at the place of its first symbol.
+# A token. Its index is that of its first symbol.
 cdef struct Node:
     uint32_t id, prev, next
     uint32_t due  # the rank or event that is next for the token, or for the pair that begins with it
@@ -19,22 +19,22 @@ cdef inline void link_tokens(Node* nodes, const uint32_t* ids, uint32_t n) noexc
         nodes[i] = Node(ids[i], i - 1 if i > 0 else NOTHING, i + 1 if i + 1 < n else NOTHING, NOTHING)
 
 
-cdef inline void join_next(Node* nodes, uint32_t place, uint32_t id) noexcept nogil:
-    # Makes the token at `place` and the one after it the token `id`.
-    cdef uint32_t gone = nodes[place].next
-    nodes[gone].due = NOTHING
-    nodes[place].id = id
-    nodes[place].next = nodes[gone].next
-    if nodes[place].next != NOTHING:
-        nodes[nodes[place].next].prev = place
+cdef inline void join_next(Node* nodes, uint32_t index, uint32_t id) noexcept nogil:
+    # Join the token at `index` and the one after it to the token `id`.
+    cdef uint32_t after = nodes[index].next
+    nodes[after].due = NOTHING
+    nodes[index].id = id
+    nodes[index].next = nodes[after].next
+    if nodes[index].next != NOTHING:
+        nodes[nodes[index].next].prev = index
 
 
 cdef inline Py_ssize_t list_ids(const Node* nodes, Py_ssize_t n, uint32_t* ids) noexcept nogil:
-    # Writes the ids of a list that began with n tokens; returns how many there are now.
+    # Write the ids of a list that began with n tokens. Returns their number.
     cdef Py_ssize_t i = 0
-    cdef uint32_t place = 0 if n else NOTHING
-    while place != NOTHING:
-        ids[i] = nodes[place].id
+    cdef uint32_t index = 0 if n else NOTHING
+    while index != NOTHING:
+        ids[i] = nodes[index].id
         i += 1
-        place = nodes[place].next
+        index = nodes[index].next
     return i

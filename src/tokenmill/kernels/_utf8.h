@@ -1,20 +1,20 @@
 /* UTF-8: read one character, and convert to and from the units of a Python str.
  *
- * With SSE4.1, encoding takes sixteen characters at a time: each becomes two or four bytes in a register, and a table says, by
- * which of them are not ASCII, how to pack the bytes that are used. docs/experiments/tokenizer.md has the measurements.
+ * With SSE4.1, sixteen characters are encoded at a time. Each becomes two or four bytes in a register. A table, by the set of
+ * characters above ASCII, has the order that packs the used bytes. docs/experiments/tokenizer.md has the measurements.
  */
 #ifndef TOKENMILL_UTF8_H
 #define TOKENMILL_UTF8_H
 
 #include "tokenmill/kernels/_platform.h"
 
-/* The number of bytes that a character has by its first byte, or 0 for a byte that begins none. */
+/* The size of a character by its first byte; 0 for a byte that does not begin a character. */
 static inline size_t tm_utf8_expected(uint8_t lead) {
     return lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
 }
 
-/* The well-formed character at p, of which `left` >= 1 bytes can be read: stores its code point and returns its size in
- * bytes, or 0 if there is none. */
+/* Read the well-formed character at p[0:left], left >= 1. Stores its code point and returns its size in bytes, or 0 if there is
+ * none. */
 static inline size_t tm_utf8_read(const uint8_t *p, size_t left, uint32_t *point) {
     uint32_t a = p[0], c;
     if (a < 0x80) {
@@ -37,9 +37,9 @@ static inline size_t tm_utf8_read(const uint8_t *p, size_t left, uint32_t *point
     return c < 0x10000 || c > 0x10FFFF ? 0 : 4;
 }
 
-/* Decode whole characters of p[0:n] to `out`, which has room for one unit for each first byte. Returns the bytes
- * taken, fewer than n only where the last character is not whole, or -1 where a character is malformed; adds the characters
- * to *count. Each width has a function of its own; the compiler makes vector instructions of the runs of ASCII. */
+/* Decode whole characters of p[0:n] to `out`, which has room for one unit for each first byte. Adds the characters to *count. Returns
+ * the bytes read, fewer than n only if the last character is incomplete, or -1 if a character is malformed. Each width has its own
+ * function, in which the compiler vectorizes ASCII. */
 #define TM_UTF8_DECODE(NAME, UNIT)                                                                                 \
     static TM_UNUSED ptrdiff_t NAME(const uint8_t *p, size_t n, UNIT *out, size_t *count) {                        \
         size_t i = 0, size;                                                                                        \
@@ -69,14 +69,14 @@ TM_UTF8_DECODE(tm_utf8_decode_1, uint8_t)
 TM_UTF8_DECODE(tm_utf8_decode_2, uint16_t)
 TM_UTF8_DECODE(tm_utf8_decode_4, uint32_t)
 
-/* The same for units of 1, 2 or 4 bytes, after the *count characters that are in `data` already. */
+/* The same for units of 1, 2 or 4 bytes, after the first *count characters in `data`. */
 static inline ptrdiff_t tm_utf8_decode(const uint8_t *p, size_t n, int width, void *data, size_t *count) {
     if (width == 1) return tm_utf8_decode_1(p, n, (uint8_t *)data + *count, count);
     if (width == 2) return tm_utf8_decode_2(p, n, (uint16_t *)data + *count, count);
     return tm_utf8_decode_4(p, n, (uint32_t *)data + *count, count);
 }
 
-/* Writes a code point as UTF-8, a surrogate too, and returns its end. */
+/* Write a code point as UTF-8, also a surrogate. Returns its end. */
 static inline uint8_t *tm_utf8_write(uint32_t c, uint8_t *o) {
     if (c < 0x80) {
         *o++ = (uint8_t)c;
@@ -113,8 +113,8 @@ static TM_UNUSED uint8_t *tm_utf8_encode_plain(const void *data, size_t n, int w
 
 #define TM_SSE41 TM_TARGET("sse4.1") static inline
 
-/* For each set of characters above ASCII among eight of at most two bytes, or four of at most three: the number of bytes
- * used, then which bytes these are. Filled when the kernel is loaded. */
+/* By set of characters above ASCII, among eight of at most two bytes or four of at most three: the number of used bytes, then their
+ * indices. Filled when the kernel is loaded. */
 static uint8_t tm_twos[256][17], tm_threes[256][17];
 
 __attribute__((constructor)) static void tm_utf8_make_tables(void) {
@@ -207,8 +207,8 @@ TM_TARGET("sse4.1") static uint8_t *tm_utf8_encode_sse41(const void *data, size_
 }
 #endif
 
-/* Encode n code points in units of 1, 2 or 4 bytes. Returns the length of their UTF-8, or -1 where one is a surrogate. `out`
- * has room for 2, 3 or 4 bytes of each, and 16 more. */
+/* Encode n code points in units of 1, 2 or 4 bytes. Returns the length of their UTF-8, or -1 if one is a surrogate. `out` has
+ * room for 2, 3 or 4 bytes of each, and 16 more. */
 static inline ptrdiff_t tm_utf8_encode(const void *data, size_t n, int width, uint8_t *out) {
     uint8_t *end;
 #ifdef TM_X86

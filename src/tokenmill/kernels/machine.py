@@ -22,12 +22,12 @@ MOST_THREADS = 1 << 16
 
 
 def available_cores() -> int:
-    """Return the number of processors that this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def threads_for(num_threads: int | None) -> int:
-    """The number of threads that `num_threads` asks for; None means all cores this process may use."""
+    """Return `num_threads`, or for None the number of available cores. Raises UsageError for a number out of range."""
     if num_threads is None:
         return available_cores()
     if isinstance(num_threads, bool) or not isinstance(num_threads, Integral):
@@ -41,7 +41,7 @@ def threads_for(num_threads: int | None) -> int:
 
 
 def resident_memory() -> int:
-    """The bytes of memory that this process holds now, or held at most where the system does not tell."""
+    """The resident memory of this process in bytes; its peak on systems that report only that."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, IndexError, ValueError):
@@ -49,12 +49,12 @@ def resident_memory() -> int:
 
 
 def free_memory() -> int:
-    """Bytes of memory that are left without swapping, within the limits of a container."""
+    """The memory in bytes that is available without swapping, within the limits of a container."""
     free = []
     try:
         text = Path("/proc/meminfo").read_text()
         free.append(int(text.split("MemAvailable:")[1].split()[0]) * 1024)
-    except (OSError, IndexError, ValueError):  # not Linux: half of all there is
+    except (OSError, IndexError, ValueError):  # not Linux: half of the physical memory
         free.append(physical_memory() // 2)
     for limit, used in (
         ("memory.max", "memory.current"),
@@ -69,7 +69,7 @@ def free_memory() -> int:
 
 
 def physical_memory() -> int:
-    """Bytes of memory that this machine has; 8 GiB where the system does not tell Python."""
+    """The memory of this machine in bytes; 8 GiB if the system does not report it."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -77,7 +77,7 @@ def physical_memory() -> int:
 
 
 def peak_memory() -> int:
-    """The peak resident memory of this process in bytes; 0 if the system does not tell Python."""
+    """The peak resident memory of this process in bytes; 0 if the system does not report it."""
     if sys.platform == "win32":
         return 0
     # On Linux, the figure of getrusage begins with that of the parent process.
@@ -88,9 +88,9 @@ def peak_memory() -> int:
 
 
 def lock_file(file: IO[bytes]) -> None:
-    """Lock an open file for this process until it is closed; raises OSError if another process has locked it.
+    """Lock an open file for this process until it is closed. Raises OSError if another process has locked it.
 
-    Some file systems of clusters have no locks: there nothing is locked.
+    Does nothing on file systems without locks, which some clusters have.
     """
     if sys.platform == "win32":
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
@@ -103,9 +103,9 @@ def lock_file(file: IO[bytes]) -> None:
 
 
 def sync_path(path: str | os.PathLike[str]) -> None:
-    """Wait until a file is on the disk, or the names in a folder."""
+    """Write a file, or the names in a folder, to the disk."""
     is_folder = os.path.isdir(path)
-    if is_folder and sys.platform == "win32":  # it opens no folders, and its renames are in a journal
+    if is_folder and sys.platform == "win32":  # Windows opens no folders, and its renames are in a journal
         return
     try:
         descriptor = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
@@ -119,7 +119,7 @@ def sync_path(path: str | os.PathLike[str]) -> None:
 
 
 def exchange_paths(one: Path, other: Path) -> bool:
-    """Swap two files or folders in one step; False where the system cannot do it."""
+    """Swap two files or folders in one step. Return False if the system cannot do it."""
     import ctypes
 
     if sys.platform not in ("linux", "darwin"):
@@ -132,7 +132,7 @@ def exchange_paths(one: Path, other: Path) -> bool:
 
 
 def limit_memory_growth(extra: int) -> None:
-    """Let this process grow by at most `extra` bytes, where the system can hold it to that."""
+    """Limit the growth of this process's memory to `extra` bytes, if the system has such a limit."""
     if sys.platform == "win32":
         return
     try:

@@ -30,7 +30,7 @@ from ..sources.documents import ResumePoint, blocks_of, documents_of, refuse_tex
 from ..sources.find import can_read_again, find_sources, report_skips, shown
 from ..split import Splitter
 from ..tokenizer import Tokenizer
-from ..tokenizer.offsets import parts
+from ..tokenizer.offsets import text_sections
 from ..vocabulary.lazy import lazy
 from .metrics import (
     Usage,
@@ -316,7 +316,7 @@ def count_texts(
         for text in texts:
             nbytes += len(text.encode("utf-8", "replace"))
             characters += len(text)
-            for part in parts(tok._core, text):
+            for part in text_sections(tok._core, text):
                 if isinstance(part, int):
                     added[part] += 1
                 else:

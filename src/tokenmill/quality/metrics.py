@@ -31,7 +31,7 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
 from ..tokenizer.normalization import STRIPPED, repair
-from ..tokenizer.offsets import parts
+from ..tokenizer.offsets import text_sections
 from ..vocabulary import Normalization, Vocabulary
 from .tables import Best, Cell, Column, Figure, Table, Token
 
@@ -125,7 +125,7 @@ def require_unchanged(tok: Tokenizer, counts: WordCounts) -> None:
     core = Tokenizer(vocabulary.replace(normalization=Normalization(steps)))._core
     for pretoken, _ in counts.items():
         text = repair(pretoken)
-        found = [*parts(core, text)] or [b""]
+        found = [*text_sections(core, text)] or [b""]
         if found != [text.encode()]:
             does = "normalizes it" if all(isinstance(part, bytes) for part in found) else "finds an added token in it"
             raise UsageError(

@@ -159,7 +159,7 @@ def shrink(
             if min_uses == 1 and tok.vocabulary.order != "events":
                 result = replay_events(tok.vocabulary, domains.together(tok), show)
                 made = {*result.events[(result.happened > 0) & (result.events[:, 1] >= 0), 2].tolist()}
-    staying = keeping.union(tok.vocabulary.bytes_apart, lasting)
+    staying = keeping.union(tok.vocabulary.decoded_bytes, lasting)
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)
     alphabet = staying & ordinary_tokens(tok.vocabulary).keys() - keeping
     return dataclasses.replace(smaller, needed=sorted(alphabet.union(smaller.needed)))
@@ -212,7 +212,7 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], neede
     smaller = Tokenizer(renumber(vocabulary, id_map), name=tok.name)
     id_map[list(vocabulary.removed)] = -1
     id_map = id_map[: tok.n_vocab]
-    given = ordinary_tokens(tok.vocabulary).keys() | tok.vocabulary.bytes_apart.keys()
+    given = ordinary_tokens(tok.vocabulary).keys() | tok.vocabulary.decoded_bytes.keys()
     return Changed(smaller, id_map, int((id_map[sorted(given)] < 0).sum()), needed)
 
 

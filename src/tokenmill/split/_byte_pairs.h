@@ -1,4 +1,4 @@
-/* Neighbouring bytes of a text, 64 pairs at a time: which pairs are in a set.
+/* Membership of neighbouring bytes of a text in a set of byte pairs, 64 pairs at a time.
  *
  * A set is the union of eight products: bit k of `first` is set for the bytes that pairs of product k begin with, bit k of
  * `second` for those that they end with. So a pair is in the set where first[a] & second[b] is not 0.
@@ -37,9 +37,9 @@ static inline void tm_byte_pairs_make(tm_byte_pairs *set, const uint8_t *first, 
 
 #if defined(TM_X86) || defined(TM_NEON)
 
-/* Writes where text[at:length] ends parts: before each byte that is not in a pair with the one before it. Goes on until a byte is
- * not ASCII, or room for 80 ends is left. text[at - 1] is ASCII; text[0:limit] may be read. Returns where it stopped. */
-TM_SIMD size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_t at, size_t length, size_t limit, size_t *ends,
+/* Writes the ends of segments in text[at:length]: before each byte whose pair with the byte before is not in the set. Stops at a byte
+ * beyond ASCII, or when room for 80 ends is left. text[at - 1] is ASCII; text[0:limit] may be read. Returns the offset of the stop. */
+TM_SIMD size_t tm_segment_ends(const tm_byte_pairs *set, const uint8_t *text, size_t at, size_t length, size_t limit, size_t *ends,
                             ptrdiff_t room, ptrdiff_t *n) {
     while (at < length && room - *n > 80 && limit > 64) {
         size_t from = limit - at >= 64 ? at : limit - 64; /* the last block overlaps the one before */
@@ -68,8 +68,8 @@ TM_SIMD size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_
     return at;
 }
 
-/* The first pair of the set from text[at] on whose bit in `exact` is set, or else a place from `length` on, or one with fewer
- * than 65 bytes behind it. */
+/* The offset of the first pair of the set from text[at] on whose bit in `exact` is set. Without one, an offset from `length` on, or
+ * with fewer than 65 bytes after it. */
 TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, const uint8_t *text, size_t at, size_t length,
                             tm_pair_block *block) {
     const tm_bytes first_beyond = tm_all(set->first_beyond), second_beyond = tm_all(set->second_beyond);
@@ -98,14 +98,14 @@ TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, con
     }
 }
 
-/* The first character from text[at] on whose class is not 1, or a place with fewer than 68 bytes behind it. The set is of bytes
- * beyond ASCII, and has the first two of each such character; ASCII and what is not UTF-8 is passed over. */
+/* The offset of the first character from text[at] on whose class is not 1, or an offset with fewer than 68 bytes after it. The set
+ * contains the first two bytes of each such character, which are beyond ASCII. Skips ASCII and bytes that are not UTF-8. */
 TM_SIMD size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classes, const uint8_t *text, size_t at, size_t length) {
     for (; length - at >= 68; at += 64) {
         tm_bytes v = tm_load(text + at), first = tm_choose(tm_all(0), tm_columns_from(v, 0xC0, set->first + 64), v);
         tm_bytes second = tm_columns_from(tm_load(text + at + 1), 0x80, set->second);
-        for (uint64_t found = ~tm_equal(tm_and(first, second), 0); found; found &= found - 1) {
-            const uint8_t *p = text + at + tm_lowest(found);
+        for (uint64_t pairs = ~tm_equal(tm_and(first, second), 0); pairs; pairs &= pairs - 1) {
+            const uint8_t *p = text + at + tm_lowest(pairs);
             uint32_t point = 0;
             size_t size = tm_utf8_read(p, 4, &point);
             if (size == 4 || (size > 0 && classes[point] != 1)) return (size_t)(p - text);
@@ -116,8 +116,8 @@ TM_SIMD size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classe
 
 #else
 
-/* Nobody calls these where tm_has_simd is false. */
-#define tm_part_ends(set, text, at, length, limit, ends, room, n) (at)
+/* Never called where tm_has_simd is false. */
+#define tm_segment_ends(set, text, at, length, limit, ends, room, n) (at)
 #define tm_find_pair(set, exact, text, at, length, block) (at)
 #define tm_find_character(set, classes, text, at, length) (at)
 

@@ -59,17 +59,16 @@ cdef class Scanner:
     cdef void make_leads(self) noexcept  # the tables `leads` and `odd`
     cdef uint8_t simd_column(self, size_t point) noexcept nogil  # of a code point
 
-    # Cut text[start:length] into pretokens, or into stretches of joined ones, from a known start, where `length` is the true end of the text. Writes
-    # the exclusive end offset (from `text`) of at most `room` of them and returns how many. Never reads outside of
+    # Cut text[start:length] into pretokens, or into runs of joined ones, from a known start, where `length` is the true end of the text.
+    # Writes the exclusive end offset (from `text`) of at most `room` of them and returns their number. Never reads outside of
     # text[0:length]. Call again with start = the last end written, until that is `length`.
     cdef Py_ssize_t scan(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
     # The same for pretokens, joined or not.
     cdef Py_ssize_t scan_pretokens(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
-    # The last offset in (start, length) at which a pretoken begins whatever is before `start` or after `length`,
-    # or 0 if there is none: where a stream may be cut so that both sides split on their own as they would together.
+    # The last certain cut in (start, length), whatever is before `start` or after `length`, or 0 if there is none.
     cdef size_t cut(self, const uint8_t* text, size_t start, size_t length) noexcept nogil
 
-    # The parts of scan.
+    # The steps of scan.
     cdef bint is_certain(self, const uint8_t* text, size_t before, size_t at, size_t size) noexcept nogil
     cdef bint joins_at(self, const uint8_t* text, size_t at) noexcept nogil
     cdef Py_ssize_t scan_one(self, Scanner machine, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* known) noexcept nogil

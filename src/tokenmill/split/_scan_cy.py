@@ -1,8 +1,8 @@
 """The scanner kernel: runs a compiled pattern over UTF-8 bytes and yields the ends of the pretokens.
 
-The tables hold two machines. The transducer (`run_transducer`) finds all cuts in one pass and does most of the work.
+The tables contain two machines. The transducer (`run_transducer`) finds all cuts in one pass and does most of the work.
 Where it cannot decide, it stops with REWIND. The automaton (`match`) then finds single pretokens from a known pretoken
-start until it has passed that place. See transducer.py, automaton.py, and compiler.py for the tables.
+start until it has passed that offset. See transducer.py, automaton.py, and compiler.py for the tables.
 """
 
 import cython
@@ -15,7 +15,7 @@ from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 REWIND = cython.declare(cython.int, 7)
 NONE = cython.declare(cython.size_t, cython.cast(cython.size_t, -1))
 DEAD = cython.declare(cython.size_t, 0xFFFF)
-CERTAIN = cython.declare(uint8_t, 1)  # what Tables.certain says of a border
+CERTAIN = cython.declare(uint8_t, 1)  # values of Tables.certain
 NEUTRAL = cython.declare(uint8_t, 2)
 
 
@@ -36,11 +36,11 @@ def _numbers(data: bytes) -> cython.pointer(cython.const[uint16_t]):
 class Scanner:
     """A compiled pattern (compiler.Tables), and the scanner of the pattern that cuts its pretokens, if any.
 
-    composed: the tables of the transducer that has the cuts of this pattern and of all inner ones (composition.py), or None.
-        Then it takes the place of this pattern's own, and `inner` only serves where it cannot decide.
+    composed: the tables of the transducer with the cuts of this pattern and of all inner ones (composition.py), or None.
+        It replaces the transducer of this pattern, and `inner` is only used where it cannot decide.
     uses_simd: whether _simd_scan.h runs: the pattern fits, the processor supports it, and `scalar` is false.
     joins: 8,192 bytes, a bit for each pair of bytes left << 8 | right, of a pattern without an inner one: two pretokens that
-        end and begin with such a pair are not cut apart. None if all are.
+        end and begin with such a pair are one. None without joins.
     """
 
     def __cinit__(self, tables, inner=None, scalar=False, joins: bytes | None = None, composed=None):
@@ -124,7 +124,7 @@ class Scanner:
         return self.simd.pages[(cython.cast(cython.size_t, self.simd.index[point >> 7]) << 7) + (point & 127)]
 
     def class_of(self, p, left, size):
-        """The class of the character at p, or of the byte there if it is not UTF-8. Its length in bytes goes to `size`."""
+        """Return the class of the character at p, or of the byte there if it is not UTF-8. Writes its length in bytes to `size`."""
         code: uint32_t = 0
         size[0] = 1
         if p[0] < 128:
@@ -153,7 +153,7 @@ class Scanner:
         return n
 
     def joins_at(self, text, at):
-        """Whether the bytes on both sides of text[at] are joined."""
+        """Return whether the bytes text[at - 1] and text[at] are joined."""
         pair: cython.size_t = cython.cast(cython.size_t, text[at - 1]) << 8 | text[at]
         return self.joined[pair >> 3] >> (pair & 7) & 1
 
@@ -171,7 +171,7 @@ class Scanner:
         return n
 
     def scan_chain(self, text, start, length, ends, room, known):
-        """The pretokens of the inner patterns. `known[0]` is the end of the outer pretoken around `start`, or not after
+        """Find the pretokens of the inner patterns. `known[0]` is the end of the outer pretoken around `start`, or not after
         `start` if a new one begins there; `known[1]` is the same for the next pattern, and so on."""
         if self.inner is None:
             return self.scan_one(self, text, start, length, ends, room, cython.NULL)
@@ -190,7 +190,7 @@ class Scanner:
         return n
 
     def scan_one(self, machine, text, start, length, ends, room, known):
-        """The pretokens of this pattern alone if `known` is NULL, else of the inner ones; known: as for scan_chain.
+        """Find the pretokens of this pattern alone if `known` is NULL, else of the inner ones; known: as for scan_chain.
 
         machine: the scanner whose transducer finds them, this one or the composed one."""
         n: cython.Py_ssize_t = 0
@@ -206,7 +206,7 @@ class Scanner:
                 return n
             if n > 0:
                 at = ends[n - 1]
-            # The automata run until they have passed the place where the transducer stopped.
+            # The automata run until they have passed the offset where the transducer stopped.
             while at <= stopped and at < length and n < room:
                 if known == cython.NULL:
                     ends[n] = self.next_pretoken(text, at, length)
@@ -217,13 +217,13 @@ class Scanner:
         return n
 
     def run_transducer(self, text, start, length, ends, room, stopped):
-        """Run the transducer from a pretoken start, with room for at least 3 ends. Returns how many ends it wrote.
+        """Run the transducer from a pretoken start, with room for at least 3 ends. Return the number of ends written.
 
-        `stopped` is NONE, or the place that the automaton must pass because the transducer could not decide.
+        `stopped` is NONE, or the offset that the automaton must pass because the transducer could not decide.
         """
         n: cython.Py_ssize_t = 0
         p: cython.size_t = start
-        before: cython.size_t = start  # where the last two characters begin
+        before: cython.size_t = start  # the starts of the last two characters
         before_that: cython.size_t = start
         row: cython.size_t = 0
         size: cython.size_t
@@ -258,23 +258,23 @@ class Scanner:
         return n - 2 if n > 2 else 0
 
     def match(self, text, begin, length):
-        """The end of the match that begins at `begin`, or NONE."""
-        found: cython.size_t = NONE
+        """Return the end of the match that begins at `begin`, or NONE."""
+        end: cython.size_t = NONE
         p: cython.size_t = begin
         row: cython.size_t = 0
         size: cython.size_t
         while p < length:
             cell = row + self.class_of(text + p, length - p, cython.address(size))
             if self.accepts[cell]:
-                found = p
+                end = p
             row = self.matches[cell]
             if row == DEAD:
-                return found
+                return end
             p += size
-        return length if self.accepts[row + self.width - 1] else found
+        return length if self.accepts[row + self.width - 1] else end
 
     def next_pretoken(self, text, begin, length):
-        """The end of the pretoken that begins at `begin`: a match, or the text before the next match."""
+        """Return the end of the pretoken that begins at `begin`: a match, or the text before the next match."""
         size: cython.size_t
         end: cython.size_t = self.match(text, begin, length)
         if end != NONE and end != begin:
@@ -307,13 +307,13 @@ class Scanner:
         return 0
 
     def is_certain(self, text, before, at, size):
-        """Whether the border at `at` is a certain cut of this pattern and of all inner ones.
+        """Return whether the border at `at` is a certain cut of this pattern and of all inner ones.
 
-        The characters around it are text[before:at] and the `size` bytes after it. Where it is a certain cut of this pattern,
-        each side is cut as it is alone, and the inner patterns cut the same pretokens. Where it is neutral, so are all
-        cuts but perhaps one at the border itself. With that one, the pretokens are again the same. Without it, the border is inside
-        a pretoken whose two parts are pretokens of the sides alone. If it is a certain cut of the inner patterns, they cut that
-        pretoken as they cut these two.
+        The characters around it are text[before:at] and the `size` bytes after it. At a certain cut of this pattern, each side is
+        cut as it is alone, and the inner patterns cut the same pretokens. At a neutral border, so are all cuts but perhaps one at
+        the border itself. With that one, the pretokens are again the same. Without it, the border is inside a pretoken whose two
+        halves are pretokens of the sides alone. If it is a certain cut of the inner patterns, they cut that pretoken as they cut
+        the halves.
         """
         read: cython.size_t
         last: cython.size_t = self.class_of(text + before, at - before, cython.address(read))
@@ -324,7 +324,7 @@ class Scanner:
         return border == CERTAIN
 
     def fill(self, data: cython.const[uint8_t][::1], start: cython.size_t, room: cython.size_t) -> bytes:
-        """The ends of at most `room` pretokens of `data` from a pretoken start, as size_t values in bytes."""
+        """Return the ends of at most `room` pretokens of `data` from a pretoken start, as size_t values in bytes."""
         length: cython.size_t = data.shape[0]
         if start >= length:
             return b""
@@ -341,29 +341,29 @@ class Scanner:
             free(ends)
 
     def are_matches(self, data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]) -> bytes:
-        """1 for each pretoken of `data` that is a match, 0 for text between two. ends: as `fill` gives them."""
-        found: bytearray = bytearray(ends.shape[0])
+        """Return 1 for each pretoken of `data` that is a match, 0 for text between two. ends: as `fill` returns them."""
+        matches: bytearray = bytearray(ends.shape[0])
         start: cython.size_t = 0
         for i in range(ends.shape[0]):
             end = self.match(cython.address(data[0]), start, data.shape[0])
-            found[i] = end != NONE and end != start
+            matches[i] = end != NONE and end != start
             start = ends[i]
-        return bytes(found)
+        return bytes(matches)
 
     def certain_cut(self, data: cython.const[uint8_t][::1], start: cython.size_t = 0, length=None) -> cython.size_t:
-        """`cut` of data[start:length], for Python."""
+        """Return `cut` of data[start:length], for Python."""
         size: cython.size_t = data.shape[0] if length is None else min(length, data.shape[0])
-        place: cython.size_t = 0
+        at: cython.size_t = 0
         if size > 0:
             with cython.nogil:
-                place = self.cut(cython.address(data[0]), start, size)
-        return place
+                at = self.cut(cython.address(data[0]), start, size)
+        return at
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def join_products(rows: cython.pointer(uint64_t), first: cython.pointer(uint8_t), second: cython.pointer(uint8_t)) -> cython.void:
-    """The most similar groups of first bytes are joined until there are eight."""
+    """Join the most similar groups of first bytes until there are eight."""
     lows: uint64_t[128]  # by group: the second bytes, up to 63 and from there on
     highs: uint64_t[128]
     counts: cython.int[128]  # its first bytes

@@ -1,6 +1,6 @@
-/* 64 bytes as one value, and what the SIMD scan does with them: AVX2 of x86-64, and NEON of 64-bit ARM.
+/* 64 bytes as one value, and the operations of the SIMD scan on it: AVX2 of x86-64, and NEON of 64-bit ARM.
  *
- * Each kind of processor has its own definitions of the same names; _simd_scan.h, which uses them, is the same for both.
+ * Each kind of processor has its own definitions of the same names, which _simd_scan.h uses.
  */
 #ifndef TOKENMILL_SIMD_LANES_H
 #define TOKENMILL_SIMD_LANES_H
@@ -32,14 +32,14 @@ TM_SIMD inline uint64_t tm_tops(__m256i lo, __m256i hi) {
     return (uint32_t)_mm256_movemask_epi8(lo) | (uint64_t)(uint32_t)_mm256_movemask_epi8(hi) << 32;
 }
 
-/* Which bytes are above 127, and which equal `byte`, as bits. */
+/* The bytes above 127, and those equal to `byte`, as bits. */
 TM_SIMD inline uint64_t tm_beyond_ascii(tm_bytes v) { return tm_tops(v.lo, v.hi); }
 TM_SIMD inline uint64_t tm_equal(tm_bytes v, uint8_t byte) {
     const __m256i all = _mm256_set1_epi8((char)byte);
     return tm_tops(_mm256_cmpeq_epi8(v.lo, all), _mm256_cmpeq_epi8(v.hi, all));
 }
 
-/* Which bytes are from `first` to `last`, as bits. */
+/* The bytes from `first` to `last`, as bits. */
 TM_SIMD inline uint64_t tm_between(tm_bytes v, uint8_t first, uint8_t last) {
     const __m256i start = _mm256_set1_epi8((char)first), most = _mm256_set1_epi8((char)(last - first));
     __m256i lo = _mm256_sub_epi8(v.lo, start), hi = _mm256_sub_epi8(v.hi, start);
@@ -69,8 +69,8 @@ TM_SIMD inline tm_bytes tm_previous(tm_bytes v) {
                       _mm256_alignr_epi8(v.hi, _mm256_permute2x128_si256(v.lo, v.hi, 0x21), 15)};
 }
 
-/* How tm_ascii_columns wants its table of 128 columns, and tm_columns_from its 64: from the 17th on, the xor with the column 16
- * characters before. */
+/* Makes the table of 128 columns for tm_ascii_columns, or of 64 for tm_columns_from: from the 17th column on, the xor with the
+ * column 16 characters before. */
 static inline void tm_column_table(uint8_t *table, const uint8_t *columns, int n) {
     for (int i = 0; i < n; i++) table[i] = columns[i] ^ (i < 16 ? 0 : columns[i - 16]);
 }
@@ -113,7 +113,7 @@ TM_SIMD inline void tm_numbers(tm_bytes before, tm_bytes here, unsigned columns,
 
 TM_SIMD inline tm_state tm_state_of(uint8_t state) { return _mm_set1_epi8((char)state); }
 
-/* Runs 16 pairs of bytes. The result holds the state after each pair in its two bytes. */
+/* Runs 16 pairs of bytes. The result has the state after each pair in its two bytes. */
 TM_SIMD inline __m256i tm_half_steps(const uint8_t *pairs, const uint16_t *numbers, tm_state *state) {
     __m128i s = *state, first, both, middle, halves[2];
 #define TM_TABLE(j) _mm_castpd_si128(_mm_loaddup_pd((const double *)(pairs + 8 * (size_t)numbers[j])))
@@ -224,7 +224,7 @@ TM_SIMD inline tm_bytes tm_previous(tm_bytes v) {
 
 static inline void tm_column_table(uint8_t *table, const uint8_t *columns, int n) { memcpy(table, columns, n); }
 
-/* A look-up out of the range of a table gives 0, and out of the second one leaves what the first gave. */
+/* A look-up out of the range of the first table is 0, and out of the range of the second one keeps the first result. */
 TM_SIMD inline tm_bytes tm_ascii_columns(tm_bytes v, const uint8_t *ascii) {
     const tm_bytes low = tm_load(ascii), high = tm_load(ascii + 64);
     for (int i = 0; i < 4; i++)

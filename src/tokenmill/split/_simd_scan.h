@@ -130,10 +130,9 @@ static inline void tm_copy_last(uint8_t *padded, const uint8_t *bytes, size_t si
     memcpy(padded, bytes, size);
 }
 
-/* Prepares a block that holds non-ASCII characters, and maybe the end of the text. Nearly all text consists of well-formed characters of
- * at most three bytes. A few vector instructions tell that, and then no byte of a character is looked at twice. */
-TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const uint8_t *text, size_t length,
-                                                               tm_block *b) {
+/* Prepares a block with non-ASCII characters, and maybe the end of the text. Nearly all text consists of well-formed characters of at
+ * most three bytes. A few vector instructions detect that, and then no byte of a character is read twice. */
+TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const uint8_t *text, size_t length, tm_block *b) {
     const uint8_t *bytes = text + b->at;
     uint8_t padded[64], here[64 + 4], before[64 + 4];
     b->size = 64;
@@ -171,7 +170,7 @@ TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const ui
 }
 
 TM_SIMD inline void tm_prepare(const tm_simd_tables *tables, const uint8_t *text, size_t length, tm_block *b) {
-    /* Which byte follows the last one: the one in the middle of these, loaded from so many places before. */
+    /* The byte after the last one is the 0xFF, since the load begins that many bytes before it. */
     static const uint8_t follows[128] = {[64] = 0xFF};
     size_t left = length - b->at;
     uint8_t padded[64];
@@ -280,7 +279,7 @@ TM_SIMD ptrdiff_t tm_simd_scan(const tm_simd_tables *tables, const uint8_t *text
 
 #else
 
-/* Nobody calls it where tm_has_simd is false. */
+/* Never called where tm_has_simd is false. */
 #define tm_simd_scan(tables, text, start, length, ends, room, stopped) ((ptrdiff_t)0)
 
 #endif

@@ -13,6 +13,7 @@ import functools
 import itertools
 import operator
 import os
+import re
 import zlib
 from array import array
 from collections.abc import Iterable
@@ -83,10 +84,10 @@ class CharSet:
                 yield from arg.leaves()
 
     def fold(self) -> CharSet:
-        """The set and every character that differs from a member only in case (simple case folding)."""
+        """Return the set with every character that differs from a member only in case (simple case folding)."""
         if self.op == "ranges":
-            found = case_fold(self.args[0])
-            return self if found == self.args[0] else CharSet("ranges", found)
+            folded = case_fold(self.args[0])
+            return self if folded == self.args[0] else CharSet("ranges", folded)
         if self.op == "categories":  # rare: spelled out, because a case orbit may cross categories
             orbits = [
                 char for orbit in case_orbits() if any(category(c) in self.args[0] for c in orbit) for char in orbit
@@ -98,14 +99,14 @@ class CharSet:
 
 
 def table(name: str) -> bytes:
-    """A table of Unicode's data in this folder. The scripts make_unicode_tables.py and make_normalization_table.py wrote it."""
+    """Return a table of Unicode's data in this folder, written by make_unicode_tables.py and make_normalization_table.py."""
     with open(f"{os.path.dirname(__file__)}/{name}.zlib", "rb") as file:
         return zlib.decompress(file.read())
 
 
 @functools.cache
 def category_pages() -> tuple[memoryview, bytes]:
-    """The page number of each 128 code points, and the pages, which hold one category per code point."""
+    """Return the page number of each 128 code points, and the pages, with one category per code point."""
     data = table("categories")
     return memoryview(data[: 2 * 8704]).cast("H"), data[2 * 8704 :]
 
@@ -123,10 +124,12 @@ def case_orbits() -> tuple[tuple[int, ...], ...]:
 
 def case_fold(ranges: Ranges) -> Ranges:
     if all(high < 128 for _, high in ranges):  # most programs need no other and never decode the table
-        found = {c for low, high in ranges for c in range(low, high + 1)}
-        found |= {c ^ 32 for c in found if chr(c).isalpha()}
-        found |= {kin for letter, kin in ((0x4B, 0x212A), (0x53, 0x17F)) if letter in found}  # Kelvin sign, long s
-        return tuple((c, c) for c in sorted(found))
+        folded = {c for low, high in ranges for c in range(low, high + 1)}
+        folded |= {c ^ 32 for c in folded if chr(c).isalpha()}
+        folded |= {
+            other for letter, other in ((0x4B, 0x212A), (0x53, 0x17F)) if letter in folded
+        }  # Kelvin sign, long s
+        return tuple((c, c) for c in sorted(folded))
     lows = [low for low, _ in ranges]
 
     def member(c: int) -> bool:
@@ -175,9 +178,8 @@ SETS = dict.fromkeys(("whitespace", "space", "wspace"), WHITE_SPACE) | {
 
 
 def property_set(name: str) -> CharSet | None:
-    """The set of `\\p{name}`, or None for a property that the tables do not hold."""
-    kind, _, value = name.rpartition("=")
-    kind, value = (part.lower().replace("_", "").replace(" ", "").replace("-", "") for part in (kind, value))
+    """Return the set of `\\p{name}`, or None for a property without tables."""
+    kind, _, value = re.sub("[_ -]", "", name.lower()).rpartition("=")
     if kind in ("", "gc", "generalcategory"):
         short = GROUPS.get(value, value).lower()
         names = ("lu", "ll", "lt") if short == "lc" else (short,)
@@ -191,17 +193,13 @@ def property_set(name: str) -> CharSet | None:
         if value == "alnum":
             return CharSet("or", property_set("alphabetic"), property_set("nd"))
     if kind in ("", "sc", "script") and value in properties():
-        numbers = [int(number, 16) for number in properties()[value].split()]
-        last, found = 0, []
-        for gap, length in zip(numbers[::2], numbers[1::2], strict=True):
-            found.append((last + gap, last + gap + length))
-            last = found[-1][1]
-        return CharSet("ranges", tuple(found), name=value)
+        bounds = [*itertools.accumulate(int(number, 16) for number in properties()[value].split())]
+        return CharSet("ranges", tuple(zip(bounds[::2], bounds[1::2], strict=True)), name=value)
     return None
 
 
 def cover(sets: list[Ranges]) -> list[tuple[int, int, int]]:
-    """The stretches beyond ASCII that at least one set covers: start, end, and the covering sets as bits."""
+    """Return the stretches beyond ASCII that at least one set covers: start, end, and the covering sets as bits."""
     events: dict[int, int] = {}
     for i, ranges in enumerate(sets):
         for low, high in ranges:
@@ -217,7 +215,7 @@ def cover(sets: list[Ranges]) -> list[tuple[int, int, int]]:
 
 
 def evaluate(s: CharSet, leaves: dict[CharSet, int], atoms: int) -> int:
-    """The atoms of a set, as bits, from those of its leaves."""
+    """Return the atoms of a set, as bits, from those of its leaves."""
     if s.op in ("ranges", "categories"):
         return leaves[s]
     first, *rest = [evaluate(a, leaves, atoms) for a in s.args]
@@ -227,22 +225,17 @@ def evaluate(s: CharSet, leaves: dict[CharSet, int], atoms: int) -> int:
 
 
 def members(s: CharSet) -> list[int]:
-    """The code points of a set.
+    """Return the code points of a set.
 
     >>> members(CharSet("ranges", ((97, 99),)))
     [97, 98, 99]
     """
     alphabet, classes = classes_of([s])
-    flags = bytes(classes[s] >> number & 1 for number in range(256))
-    pages = [alphabet.pages[at : at + 128].translate(flags) for at in range(0, len(alphabet.pages), 128)]
-    index = memoryview(alphabet.index).cast("H")
-    return [
-        page << 7 | c for page, number in enumerate(index) if 1 in pages[number] for c in range(128) if pages[number][c]
-    ]
+    return alphabet.code_points(classes[s])
 
 
 def classes_of(sets: Iterable[CharSet]) -> tuple[Alphabet, dict[CharSet, int]]:
-    """The classes that these sets distinguish, and the classes of each set, as bits."""
+    """Return the classes that these sets distinguish, and the classes of each set, as bits."""
     distinct = dict.fromkeys((*sets, ANY))  # ANY adds no class, and a pattern may name no set
     if len(distinct) > MOST_SETS:
         raise NotRegular(f"more than {MOST_SETS} sets of characters")
@@ -270,12 +263,12 @@ def classes_of(sets: Iterable[CharSet]) -> tuple[Alphabet, dict[CharSet, int]]:
     plain = [atom(i, 0) for i in range(len(CATEGORIES))]
     inside = next((covering for low, after, covering in stretches if low <= INVALID < after), 0)
     invalid = atom(CATEGORIES.index("Cs"), inside)
-    found = []  # of each stretch: its start, the categories in it, and their atoms
+    changes = []  # for each stretch: its start, its categories by code point, and their atoms
     for low, after, covering in stretches:
         touched = range(low >> 7, (after - 1 >> 7) + 1)
         cells = b"".join(pages[index[page] * 128 : index[page] * 128 + 128] for page in touched)
         cells = cells[low & 127 :][: after - low]
-        found.append((low, cells, {category: atom(category, covering) for category in set(cells)}))
+        changes.append((low, cells, {category: atom(category, covering) for category in set(cells)}))
 
     # Atoms in the same sets form one class.
     known = {
@@ -291,16 +284,16 @@ def classes_of(sets: Iterable[CharSet]) -> tuple[Alphabet, dict[CharSet, int]]:
         raise NotRegular(f"more than {MOST_CLASSES} classes of characters")
     masks = {s: sum(1 << number for row, number in names.items() if row[i] == "1") for i, s in enumerate(distinct)}
 
-    # The pages of the categories, and behind them those that a stretch changes.
+    # The pages of the categories, followed by those that a stretch changes.
     whole = pages.translate(bytes(class_of[a] for a in plain).ljust(256, b"\0"))
     numbers = array("H", index)
     changed = {0: bytes(class_of[:128])}
-    for low, cells, atoms in found:
+    for low, cells, atoms in changes:
         cells = cells.translate(bytes(class_of[atoms.get(category, 0)] for category in range(256)))
         for page in range(low >> 7, (low + len(cells) - 1 >> 7) + 1):
-            was = changed.get(page) or whole[index[page] * 128 : index[page] * 128 + 128]
+            old = changed.get(page) or whole[index[page] * 128 : index[page] * 128 + 128]
             start, end = max(low, page * 128), min(low + len(cells), page * 128 + 128)
-            changed[page] = was[: start & 127] + cells[start - low : end - low] + was[end - page * 128 :]
+            changed[page] = old[: start & 127] + cells[start - low : end - low] + old[end - page * 128 :]
     distinct_pages: dict[bytes, int] = {}
     for page, content in changed.items():
         numbers[page] = len(pages) // 128 + distinct_pages.setdefault(content, len(distinct_pages))

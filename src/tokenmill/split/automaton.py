@@ -3,7 +3,7 @@
 1. The tree becomes a graph of nodes: CHARS (one character of a class mask), SPLIT (several successors, the preferred
    first), LOOK (a condition on the next character) and ACCEPT.
 2. A state of the automaton is the list of nodes that a match may be at, the preferred first, *before* the next
-   character is known. Once the class of that character is known, one walk through the graph settles which LOOKs hold,
+   character is known. Once the class of that character is known, one walk through the graph settles which LOOKs are true,
    which CHARS advance, and whether ACCEPT is reached. Nodes less preferred than ACCEPT are dropped.
 
 Whether the match may end is therefore decided one character late, together with the step over that character, and
@@ -20,14 +20,28 @@ from typing import NamedTuple
 from .alphabet import CharSet, NotRegular, classes_of
 from .syntax import parse
 from .tables import Alphabet
-from .tree import Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Reference, Repeat, all_sets, as_set
+from .tree import (
+    Alternate,
+    Around,
+    Atomic,
+    Chars,
+    Concat,
+    Group,
+    Look,
+    Node,
+    Reference,
+    Repeat,
+    all_sets,
+    as_set,
+    may_be_empty,
+)
 
 DEAD = -1
 CHARS, SPLIT, LOOK, ACCEPT = range(4)
 MOST_REPEATS = 1000
 MOST_NODES = 20_000
 MOST_STATES = 2_000
-MOST_VISITS = 500_000  # of a node from a state, about a second
+MOST_VISITS = 500_000  # of nodes from all states, about a second
 
 
 class Automaton(NamedTuple):
@@ -35,23 +49,12 @@ class Automaton(NamedTuple):
 
     steps[state][class]: the state after a character of that class, or DEAD.
     accepts[state]: the classes of the next character (as bits; bit `classes` is the end of the text) before which the
-        match may end. The step then keeps only the nodes preferred to that end.
+        match may end. The step then drops the nodes that are less preferred than that end.
     """
 
     classes: int
     steps: list[list[int]]
     accepts: list[int]
-
-
-def may_be_empty(node: Node) -> bool:
-    """Whether a node can match the empty text."""
-    if isinstance(node, Concat):
-        return all(may_be_empty(part) for part in node.parts)
-    if isinstance(node, Alternate):
-        return any(may_be_empty(part) for part in node.parts)
-    if isinstance(node, Repeat):
-        return node.least == 0 or may_be_empty(node.node)
-    return isinstance(node, Look) or (isinstance(node, Atomic | Group) and may_be_empty(node.node))
 
 
 class Graph:
@@ -63,7 +66,7 @@ class Graph:
         self.nodes: list[tuple] = [(ACCEPT,)]
 
     def mask(self, set: CharSet) -> int:
-        """The classes of a set that the tree names, or of several such sets in one: see `as_set`."""
+        """Return the classes of a set of the tree, or of an `as_set` of several."""
         return self.masks[set] if set in self.masks else functools.reduce(operator.or_, map(self.mask, set.args))
 
     def add(self, *node) -> int:
@@ -77,11 +80,11 @@ class Graph:
         if isinstance(node, Chars):
             return self.add(CHARS, self.masks[node.set], after)
         if isinstance(node, Concat):
-            for part in reversed(node.parts):
-                after = self.build(part, after)
+            for item in reversed(node.children):
+                after = self.build(item, after)
             return after
         if isinstance(node, Alternate):
-            return self.add(SPLIT, tuple(self.build(part, after) for part in node.parts))
+            return self.add(SPLIT, tuple(self.build(branch, after) for branch in node.children))
         if isinstance(node, Look):
             return self.add(LOOK, self.masks[node.set] | self.end * node.end, after)
         if isinstance(node, Atomic):
@@ -105,7 +108,7 @@ class Graph:
             assert one is not None
             leave = self.add(LOOK, self.all & ~self.mask(one), after)
 
-        def ways(inside: int) -> tuple[int, int]:
+        def by_preference(inside: int) -> tuple[int, int]:
             return (leave, inside) if node.lazy else (inside, leave)
 
         if node.most is None:
@@ -113,12 +116,12 @@ class Graph:
                 raise NotRegular("a loop around a group that can be empty")  # engines differ in what ends such a loop
             loop = self.add(SPLIT, ())
             body = self.build(node.node, loop)
-            self.nodes[loop] = (SPLIT, ways(body))
+            self.nodes[loop] = (SPLIT, by_preference(body))
             entry = body if node.least else loop
         else:
             entry = after
             for _ in range(node.most - node.least):
-                entry = self.add(SPLIT, ways(self.build(node.node, entry)))
+                entry = self.add(SPLIT, by_preference(self.build(node.node, entry)))
         for _ in range(node.least - (node.most is None)):
             before, entry = entry, self.build(node.node, entry)
             if entry == before:  # an empty group: no repetition adds a node
@@ -126,18 +129,18 @@ class Graph:
         return entry
 
     def atomic(self, node: Node, after: int) -> int:
-        """An atomic group: as a plain one if it offers no choice; a loop over one set becomes possessive."""
+        """Add an atomic group: as a plain one if it offers no choice; a loop over one set becomes possessive."""
         if isinstance(node, Chars | Look | Atomic) or as_set(node) is not None:
             return self.build(node, after)
         if isinstance(node, Repeat) and not node.lazy and as_set(node.node) is not None:
             return self.repeat(node, after, possessive=True)
-        if isinstance(node, Concat) and all(as_set(part) or isinstance(part, Look) for part in node.parts):
+        if isinstance(node, Concat) and all(as_set(item) or isinstance(item, Look) for item in node.children):
             return self.build(node, after)
         raise NotRegular("a possessive quantifier or an atomic group on more than one character")
 
 
 def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
-    """The automaton of a pattern, and its classes. NotRegular where only the `regex` module can run the pattern."""
+    """Return the automaton of a pattern, and its classes. NotRegular if only the `regex` module can run the pattern."""
     tree = parse(pattern)
     alphabet, masks = classes_of(all_sets(tree))
     size = alphabet.size
@@ -150,9 +153,9 @@ def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
     accepts: list[int] = []
     visits = 0
     for kernel in queue:  # grows during the loop
-        # One walk for all classes at once: `mask` is the classes of next characters that may have come this way.
+        # One walk for all classes at once: `mask` is the classes of next characters on the path to a node.
         seen: dict[int, int] = {}
-        ways: list[tuple[int, int]] = []
+        targets: list[tuple[int, int]] = []
         accepting, live = 0, graph.all
         stack = [(node, graph.all) for node in reversed(kernel)]
         while stack:
@@ -165,9 +168,9 @@ def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
             node = nodes[number]
             if node[0] == CHARS:
                 if mask & node[1]:
-                    ways.append((node[2], mask & node[1]))
+                    targets.append((node[2], mask & node[1]))
             elif node[0] == SPLIT:
-                stack += [(way, mask) for way in reversed(node[1])]
+                stack += [(branch, mask) for branch in reversed(node[1])]
             elif node[0] == LOOK:
                 stack.append((node[2], mask & node[1]))
             else:
@@ -177,7 +180,7 @@ def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
             raise NotRegular("an automaton that takes too long to build")
         row = []
         for c in range(size):
-            kernel = tuple(dict.fromkeys(target for target, mask in ways if mask >> c & 1))
+            kernel = tuple(dict.fromkeys(target for target, mask in targets if mask >> c & 1))
             if not kernel:
                 row.append(DEAD)
                 continue

@@ -1,7 +1,7 @@
 """Patterns that are not regular, run by the `regex` module.
 
-Two bounds stop hostile patterns. One that repeats a part too often is refused before it is compiled, and a search that
-backtracks for too long raises a PatternError, as in tiktoken.
+Two bounds stop hostile patterns. One with too many nodes is refused before it is compiled, and a search that backtracks for
+too long raises a PatternError, as in tiktoken.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ import regex
 from ..errors import PatternError
 from .spelling import Spelling
 from .syntax import parse, shown
-from .tree import Alternate, Concat, Part, Repeat
+from .tree import Alternate, Concat, Repeat, TreeNode
 
-MOST_PARTS = 100_000  # of a pattern with its repetitions written out; `regex` takes 0.3 kB for each
+MOST_NODES = 100_000  # of a pattern with its repetitions written out; `regex` takes 0.3 kB for each
 SECONDS = 5.0  # of processor time for splitting a text, and more for each of its characters: 20 times what most need
 SECONDS_PER_CHARACTER = 20e-6
 
 
-def parts_of(node: object) -> int:
+def count_nodes(node: object) -> int:
     """Return the number of nodes of a tree, its repetitions written out."""
     if isinstance(node, Alternate | Concat):
-        return sum(map(parts_of, node.parts))
+        return sum(map(count_nodes, node.children))
     if isinstance(node, Repeat):
-        return parts_of(node.node) * max(1, node.least, node.most or 0)
-    return max(1, parts_of(getattr(node, "node", None))) if isinstance(node, Part) else 0
+        return count_nodes(node.node) * max(1, node.least, node.most or 0)
+    return max(1, count_nodes(getattr(node, "node", None))) if isinstance(node, TreeNode) else 0
 
 
 @functools.cache
 def to_regex(pattern: str) -> regex.Pattern:
-    """The pattern, compiled by `regex` with the meaning it has in Rust's engine."""
+    """Return the pattern, compiled by `regex` with the meaning it has in Rust's engine."""
     tree = parse(pattern)
-    if parts_of(tree) > MOST_PARTS:
+    if count_nodes(tree) > MOST_NODES:
         raise PatternError(
-            f"the split pattern {shown(pattern)} has more than {MOST_PARTS:,} parts when its repetitions are "
+            f"the split pattern {shown(pattern)} has more than {MOST_NODES:,} parts when its repetitions are "
             "written out. Use a smaller number, or * or + for any number."
         )
     try:
@@ -50,7 +50,7 @@ def to_regex(pattern: str) -> regex.Pattern:
 
 
 def matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
-    """The matches as Rust's find_iter gives them.
+    """Yield the spans of the matches, as Rust's find_iter does.
 
     After an empty match, the search continues one character later. No empty match is directly after another match.
     PatternError after the processor time that SECONDS and SECONDS_PER_CHARACTER allow.
@@ -59,12 +59,12 @@ def matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
     end = time.process_time() + SECONDS + SECONDS_PER_CHARACTER * len(text)
     try:
         while at <= len(text):
-            for found in compiled.finditer(text, at, timeout=max(1e-6, end - time.process_time())):
-                if found.end() > last or not last:
-                    yield found.span()
-                last = found.end()
-                if found.end() == found.start():
-                    at = found.end() + 1
+            for match in compiled.finditer(text, at, timeout=max(1e-6, end - time.process_time())):
+                if match.end() > last or not last:
+                    yield match.span()
+                last = match.end()
+                if match.end() == match.start():
+                    at = match.end() + 1
                     break
             else:
                 return
@@ -77,16 +77,15 @@ def matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def pretokens_of(patterns: tuple[str, ...], text: str) -> list[str]:
-    """The pretokens of a text; each pattern cuts the pretokens of the one before it.
+    """Return the pretokens of a text; each pattern cuts the pretokens of the one before it.
 
     >>> pretokens_of((r"\\\\p{N}", r"\\\\s?\\\\S+"), "see 42!")
     ['see', ' ', '4', '2', '!']
     """
     pretokens = [text] if text else []
     for pattern in patterns:
-        parts = []
-        for pretoken in pretokens:
+        outer, pretokens = pretokens, []
+        for pretoken in outer:
             cuts = sorted({0, *itertools.chain(*matches(pattern, pretoken)), len(pretoken)})
-            parts += [pretoken[a:b] for a, b in itertools.pairwise(cuts)]
-        pretokens = parts
+            pretokens += [pretoken[a:b] for a, b in itertools.pairwise(cuts)]
     return pretokens

@@ -15,20 +15,24 @@ MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 b
 MOST_STATES = 8  # after one column, so a state number takes 3 bits
 
 
-def covers_all_text(pattern: str) -> bool:
-    """Whether a non-empty match begins at every position of every text; False if that is not known.
+def uncovered(pattern: str) -> str | None:
+    """Return the characters that no match contains, if a match begins at every other character of every text; None if unknown.
 
-    Other patterns leave text between their matches. tokenmill makes that text a pretoken too; other libraries drop it.
+    Only they are between the matches of any text, and the pattern does not distinguish them.
 
-    >>> covers_all_text(r"\\p{L}+|\\P{L}"), covers_all_text(r"\\p{L}+|\\p{N}")
-    (True, False)
+    >>> uncovered(r"\\p{L}+|\\P{L}"), uncovered(r"\\w+|[^\\w #]"), uncovered(r"\\p{L} ?|\\P{L}x")
+    ('', ' #', None)
     """
     try:
-        automaton, _ = automaton_of(pattern)
+        automaton, alphabet = automaton_of(pattern)
     except NotRegular:
-        return False
-    sure = sure_states(automaton)
-    return all(state != DEAD and sure[state] for state in automaton.steps[0])
+        return None
+    sure, first = sure_states(automaton), automaton.steps[0]
+    gaps = [number for number, state in enumerate(first) if state == DEAD]
+    covered = all(state == DEAD or sure[state] for state in first)
+    if not covered or len(gaps) > 1 or any(row[number] != DEAD for row in automaton.steps for number in gaps):
+        return None
+    return "".join(map(chr, alphabet.code_points(1 << gaps[0]))) if gaps else ""
 
 
 def compile_pattern(pattern: str) -> Tables:
@@ -43,14 +47,14 @@ def compile_pattern(pattern: str) -> Tables:
         neutral = neutral_borders(transducer)
         tables = transducer_tables(transducer, alphabet)
     certain = b"".join(
-        bytes(cut >> b & 1 or (passing >> b & 1) << 1 for b in range(width))
-        for cut, passing in zip(certain_cuts(automaton), neutral, strict=True)
+        bytes(cuts >> b & 1 or (borders >> b & 1) << 1 for b in range(width))
+        for cuts, borders in zip(certain_cuts(automaton), neutral, strict=True)
     )
     return tables._replace(matches=matches, accepts=accepts, certain=certain)
 
 
 def transducer_tables(transducer: Transducer, alphabet: Alphabet) -> Tables:
-    """Tables that have only a transducer. NotRegular if it has too many states."""
+    """Return tables with only a transducer. NotRegular if it has too many states."""
     rows = [[*cells, (0, end)] for cells, end in zip(*transducer, strict=True)]
     steps = packed("a transducer", ([state for state, _ in row] for row in rows), alphabet.size + 1)
     actions = bytes(action for row in rows for _, action in row)
@@ -58,7 +62,7 @@ def transducer_tables(transducer: Transducer, alphabet: Alphabet) -> Tables:
 
 
 def packed(machine: str, rows: Iterable[list[int]], width: int) -> bytes:
-    """Rows of states, as the offsets of the rows of these states. NotRegular if there are too many."""
+    """Return rows of states as offsets of the rows of these states. NotRegular if there are too many."""
     states = [0xFFFF if state == DEAD else state * width for row in rows for state in row]
     if len(states) >= 0xFFFF:
         raise NotRegular(f"{machine} of {len(states) // width} states over {width - 1} classes")
@@ -66,10 +70,10 @@ def packed(machine: str, rows: Iterable[list[int]], width: int) -> bytes:
 
 
 def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables | None:
-    """The transducer, laid out for the byte shuffles of _simd_scan.h; None if it needs too many columns or states.
+    """Return the transducer, laid out for the byte shuffles of _simd_scan.h; None if it needs too many columns or states.
 
-    Classes that every state treats alike share one column. Only some states are possible right after a character of a
-    column; the vector holds a state's number among those. Each pair of columns (of the last character, of this byte) has a
+    Classes with the same steps in every state share one column. Only some states are possible right after a character of a
+    column; the vector contains a state's number among those. Each pair of columns (of the last character, of this byte) has a
     table of 16 bytes, from the number of the old state to the number of the new one, with the action in the high half. The
     scanner builds tables for two bytes at a time from these.
     """

@@ -1,14 +1,14 @@
 """Two split patterns, one inside the other, as one transducer.
 
 The inner pattern cuts the pretokens of the outer one and sees the end of such a pretoken as the end of the text. So the
-state of both is a pair: where the outer transducer cuts, the inner one does what it does at the end of the text, and
-begins anew. This needs an outer pattern that knows its cuts at once, as `\\p{N}` or `[一-龥]+` do, so that every outer
+state of both is a pair: where the outer transducer cuts, the inner one takes its action at the end of the text, and
+restarts. This needs an outer pattern that knows its cuts at once, as `\\p{N}` or `[一-龥]+` do, so that every outer
 action is 0 or 1.
 
-A scan may stop at any cut and begin there again, with both machines at their starts. That is right only if the outer one
-then goes on as if it had never stopped: with `\\p{N}{1,3}`, an inner cut between two digits would make it count anew. So
-the pair also has the states of the outer machine if it had begun before the last character, and before the last two; at
-each cut, that state and the true one must be followed by the same.
+A scan may stop at any cut and restart there, with both machines at their starts. That is right only if the outer one
+then continues as if it had never stopped: with `\\p{N}{1,3}`, an inner cut between two digits would restart its count. So
+the pair also has the states of the outer machine restarted before the last character, and before the last two; at each
+cut, the restarted state and the true one must have the same next step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .transducer import REWIND, Step, Transducer, explored
 
 
 def transducer_of(tables: Tables) -> Transducer:
-    """The transducer that tables were made of."""
+    """Return the transducer that the tables encode."""
     width = tables.alphabet.size + 1
     states = [state // width for state in array("H", tables.steps)]
     cells = list(zip(states, tables.actions, strict=True))
@@ -31,14 +31,14 @@ def transducer_of(tables: Tables) -> Transducer:
 
 
 def common_alphabet(outer: Alphabet, inner: Alphabet) -> tuple[Alphabet, list[tuple[int, int]]]:
-    """The alphabet that distinguishes what either one does, and the classes of both for each of its classes."""
+    """Return the alphabet that distinguishes the classes of both, and the two classes for each of its classes."""
     numbers: dict[tuple[int, int], int] = {}
 
     def classes(left: bytes, right: bytes) -> bytes:
-        found = [numbers.setdefault(pair, len(numbers)) for pair in zip(left, right, strict=True)]
+        pairs = [numbers.setdefault(pair, len(numbers)) for pair in zip(left, right, strict=True)]
         if len(numbers) > MOST_CLASSES:
             raise NotRegular(f"more than {MOST_CLASSES} classes of characters")
-        return bytes(found)
+        return bytes(pairs)
 
     (invalid,) = classes(bytes([outer.invalid]), bytes([inner.invalid]))
     ascii = classes(outer.ascii, inner.ascii)
@@ -53,7 +53,7 @@ def common_alphabet(outer: Alphabet, inner: Alphabet) -> tuple[Alphabet, list[tu
 
 
 def product(outer: Transducer, inner: Transducer, classes: list[tuple[int, int]]) -> Transducer:
-    """The transducer of both. NotRegular if they do not fit; see the text at the top."""
+    """Return the transducer of both. NotRegular if they do not fit; see the text at the top."""
     if any(outer.ends) or any(action > 1 for row in outer.steps for _, action in row):
         raise NotRegular("an outer pattern that does not know its cuts at once")
 
@@ -77,7 +77,7 @@ def product(outer: Transducer, inner: Transducer, classes: list[tuple[int, int]]
 
 
 def compose(outer: Tables, inner: Tables) -> Tables | None:
-    """Tables that have only a transducer: that of `inner` inside of `outer`. None if it is not small or not exact."""
+    """Return tables with only a transducer: that of `inner` inside of `outer`. None if it is not small or not exact."""
     if not outer.steps or not inner.steps:
         return None
     try:

@@ -38,7 +38,7 @@ def _key(name: str) -> str:
 
 
 def pattern_names() -> list[str]:
-    """The names of the split patterns, without those of encodings and models."""
+    """Return the names of the split patterns, without those of encodings and models."""
     return [*PATTERNS, *CHAINS]
 
 
@@ -60,7 +60,7 @@ def _find(name: str, table: dict[str, str]) -> str | None:
 
 
 def encoding_name(name: str) -> str | None:
-    """The published encoding that `name` names, itself or by a model that uses it.
+    """Return the published encoding of this name, or of the model with this name; None without one.
 
     >>> encoding_name("gpt-4o-mini"), encoding_name("CL100K"), encoding_name("llama3")
     ('o200k_base', 'cl100k_base', None)
@@ -69,37 +69,37 @@ def encoding_name(name: str) -> str | None:
 
 
 def nearest(name: str, encodings: bool = False) -> str:
-    """A question for an error message, "Did you mean ...?", or "" where no name is near."""
+    """Return a question for an error message, " Did you mean ...?", or "" if no name is near."""
     import difflib
 
     table = _ENCODING_OF if encodings else _PATTERN_OF
     known = [name for name in (*table.values(), *_MODELS.values()) if _key(name) in table]
-    begin = [other for other in known if other.startswith(name.lower())]
-    found = dict.fromkeys([*begin, *difflib.get_close_matches(name.lower(), known, 3, 0.6)])
-    return f" Did you mean {' or '.join(map(repr, list(found)[:3]))}?" if found else ""
+    longer = [other for other in known if other.startswith(name.lower())]
+    near = dict.fromkeys([*longer, *difflib.get_close_matches(name.lower(), known, 3, 0.6)])
+    return f" Did you mean {' or '.join(map(repr, list(near)[:3]))}?" if near else ""
 
 
 def is_named(pattern: str) -> bool:
-    """Whether a regular expression is a named split pattern, or one of several that a name stands for."""
+    """Return whether a regular expression is a named split pattern, or one of a named chain."""
     return pattern in PATTERNS.values() or any(pattern in chain for chain in CHAINS.values())
 
 
 def is_plain_word(pattern: str) -> bool:
-    """Whether a pattern looks like a name: as a regular expression it would match this one word."""
+    """Return whether a pattern looks like a name: as a regular expression it would match this one word."""
     return _PLAIN_WORD.fullmatch(pattern) is not None
 
 
 def regular_expressions(patterns: Iterable[str]) -> tuple[str, ...]:
-    """The split patterns as regular expressions: a name becomes the pattern, or the patterns, that it stands for.
+    """Return the split patterns as regular expressions: a name is replaced by its pattern or its patterns.
 
     Raises PatternError for a plain word that is not a name.
 
     >>> regular_expressions(["whitespace"])
     ('\\\\s\\\\S*+|\\\\S++',)
     """
-    found: list[str] = []
+    expressions: list[str] = []
     for pattern in patterns:
-        if not isinstance(pattern, str) or not pattern or any("\ud800" <= each <= "\udfff" for each in pattern):
+        if not isinstance(pattern, str) or not pattern or re.search("[\ud800-\udfff]", pattern):
             raise PatternError(f"the split pattern {pattern!r:.60} is not a name or a regular expression")
         name = _find(pattern, _PATTERN_OF) if is_plain_word(pattern) else None
         if name is None and is_plain_word(pattern):
@@ -107,5 +107,5 @@ def regular_expressions(patterns: Iterable[str]) -> tuple[str, ...]:
                 f"{pattern!r} is not the name of a split pattern.{nearest(pattern)} "
                 f"The names are {', '.join(pattern_names())}. To split at this very word, write '(?:{pattern})'."
             )
-        found += [pattern] if name is None else CHAINS.get(name) or [PATTERNS[name]]
-    return tuple(found)
+        expressions += [pattern] if name is None else CHAINS.get(name) or [PATTERNS[name]]
+    return tuple(expressions)

@@ -1,18 +1,18 @@
-"""The named split patterns, as their publishers write them. names.py has the other names that they go by."""
+"""The named split patterns, as their publishers write them. names.py has their other names."""
 
 _O200K_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
 
 def _by_case(but_not: str, contractions: str, digits: str, after_signs: str) -> str:
-    """The pattern of GPT-4o and its kin: a capital after a small letter begins a pretoken."""
+    """Return a pattern like GPT-4o's: a capital after a small letter begins a pretoken."""
     start, both = r"[^\r\n\p{L}\p{N}]?", r"\p{Lm}\p{Lo}\p{M}" + but_not
     upper, lower = rf"[\p{{Lu}}\p{{Lt}}{both}]", rf"[\p{{Ll}}{both}]"
     words = rf"{start}{upper}*{lower}+{contractions}|{start}{upper}+{lower}*{contractions}"
     return rf"{words}|{digits}| ?[^\s\p{{L}}\p{{N}}]+[{after_signs}]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
-# That of a training and a count that name none: tiktoken, tokenizers and llama.cpp all run it. It gives the pretokens of
-# cl100k, but for white space at the end of a text that is not a line break.
+# The default of training and counting: tiktoken, tokenizers and llama.cpp all run it. Its pretokens are those of cl100k, except
+# for white space at the end of a text that is not a line break.
 DEFAULT = "llama3"
 
 PATTERNS: dict[str, str] = {
@@ -23,7 +23,7 @@ PATTERNS: dict[str, str] = {
     r"""\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
     # GPT-4o, as tiktoken writes it.
     "o200k": _by_case("", _O200K_CONTRACTIONS, r"\p{N}{1,3}", r"\r\n/"),
-    # Kimi K2: as GPT-4o, but Han characters apart from other letters.
+    # Kimi K2: as GPT-4o, but Han characters separate from other letters.
     "kimi-k2": r"[\p{Han}]+|" + _by_case(r"&&[^\p{Han}]", _O200K_CONTRACTIONS, r"\p{N}{1,3}", r"\r\n"),
     # Mistral's tekken: as GPT-4o, but no contractions, and digits one by one.
     "tekken": _by_case("", "", r"\p{N}", r"\r\n/"),
@@ -45,10 +45,10 @@ PATTERNS: dict[str, str] = {
     "ddtokens": r"\n|[\t\x0b-\r ][^\t-\r ]*+|[^\t-\r ]++",
 }
 
-# The second stage of SuperBPE: numbers, runs of punctuation, and spaces before a space are apart; words are not.
+# The second stage of SuperBPE: numbers, runs of punctuation, and spaces before a space are separate; words are not.
 SUPERWORDS = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
 
-# SentencePiece's words: a space begins a word, and a line ends it. U+2581, which stands for a space, is apart.
+# SentencePiece's words: a space begins a word, and a line ends it. U+2581, which stands for a space, is separate.
 SENTENCEPIECE = r"\n|\x{2581}| ?[^ \n\x{2581}]++| "
 
 # Several patterns, each of which cuts the pretokens of the one before.
@@ -61,8 +61,8 @@ CHAINS: dict[str, tuple[str, ...]] = {
     ),
     # StarCoder and EXAONE 3: digits one by one, then GPT-2.
     "starcoder": (r"\p{N}", PATTERNS["gpt2"]),
-    # How numbers are cut, to be given before another pattern. The last one counts from the right, as in 1 234 567. It
-    # needs the regex module, because the cuts depend on the end of the number.
+    # Patterns for numbers, for use before another pattern. The last one counts from the right, as in 1 234 567. It needs
+    # the regex module, because the cuts depend on the end of the number.
     "digits-1": (r"\p{N}",),
     "digits-3": (r"\p{N}{1,3}",),
     "digits-3-right": (r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))",),
@@ -70,7 +70,7 @@ CHAINS: dict[str, tuple[str, ...]] = {
 
 LINES = "[^\n]+|\n+"  # of Gemma 4
 
-# What tokenizers takes for punctuation: that of ASCII, and the general category P of Unicode 8.0. What came later is left out.
+# The punctuation of tokenizers: that of ASCII, and the general category P of Unicode 8.0, without later additions.
 _LATER = (
     r"\x{61d}\x{9fd}\x{a76}\x{c77}\x{c84}\x{1b4e}-\x{1b4f}\x{1b7d}-\x{1b7f}\x{2e43}-\x{2e5d}\x{10d6e}\x{10ead}"
     r"\x{10f55}-\x{10f89}\x{113d4}-\x{113d8}\x{1144b}-\x{1145d}\x{11660}-\x{1166c}\x{116b9}\x{1183b}"

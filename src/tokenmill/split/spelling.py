@@ -1,6 +1,6 @@
-"""Patterns in words: a syntax tree as a regular expression of Rust, of Oniguruma or of the `regex` module.
+"""The writer of patterns: a syntax tree as a regular expression of Rust, of Oniguruma or of the `regex` module.
 
-A set that an engine has no word for, or means something else by, such as `\\w`, is spelled out.
+A set without a name in an engine, or whose name means something else there, such as `\\w`, is spelled out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHORT = {(0, None): "*", (1, None): "+", (0, 1): "?"}  # by the bounds of a repe
 
 
 def to_oniguruma(pattern: str) -> str:
-    """`pattern` as Oniguruma must read it to cut the same pretokens. ConversionError if it cannot.
+    """Return `pattern` in Oniguruma's dialect, with the same pretokens. ConversionError if that is impossible.
 
     >>> to_oniguruma(r"\\p{N}{1,3}+|\\s++$")
     '(?>\\\\p{N}{1,3})|\\\\s++\\\\z'
@@ -44,7 +44,7 @@ def to_oniguruma(pattern: str) -> str:
 
 
 def from_oniguruma(pattern: str) -> str:
-    """A pattern of Oniguruma in our dialect, cutting the same pretokens. ConversionError if no pattern does.
+    """Return a pattern of Oniguruma in our dialect, with the same pretokens. ConversionError if that is impossible.
 
     >>> from_oniguruma(r"\\p{N}{1,3}+|\\s+$")
     '(?:\\\\p{N}{1,3})+|\\\\s+(?![^\\\\n])'
@@ -53,7 +53,7 @@ def from_oniguruma(pattern: str) -> str:
 
 
 def canonical(pattern: str) -> str:
-    """The one spelling of all patterns with the same syntax tree.
+    """Return the one spelling of all patterns with the same syntax tree.
 
     >>> canonical(r"\\p{N}{1,3}+|\\pL$") == canonical(r"(?>\\p{N}{1,3})|\\p{L}\\z")
     True
@@ -71,14 +71,14 @@ def distinguishes(pattern: str, a: str, b: str) -> bool:
     (True, False)
     """
     try:  # `leaves` raises NotRegular for a property that is not known
-        return any((ord(a) in each) != (ord(b) in each) for each in all_sets(parse(pattern)) if [*each.leaves()])
+        return any((ord(a) in s) != (ord(b) in s) for s in all_sets(parse(pattern)) if [*s.leaves()])
     except (NotRegular, PatternError):
         return True
 
 
 @functools.lru_cache(64)
 def _translated(pattern: str, source: Dialect, target: Dialect) -> str:
-    """The pattern itself if it means the same in both dialects, else its tree in words of the other."""
+    """Return the pattern itself if it means the same in both dialects, else its tree written in the other."""
     try:
         tree = parse(pattern, source)
     except PatternError as error:
@@ -97,14 +97,13 @@ class Spelling:
         self.dialect = dialect
 
     def alternatives(self, node: Node) -> str:
-        parts = node.parts if isinstance(node, Alternate) else [node]
-        return "|".join(self.sequence(part) for part in parts)
+        return "|".join(map(self.sequence, node.children if isinstance(node, Alternate) else [node]))
 
     def sequence(self, node: Node) -> str:
-        return "".join(map(self.atom, node.parts)) if isinstance(node, Concat) else self.atom(node)
+        return "".join(map(self.atom, node.children)) if isinstance(node, Concat) else self.atom(node)
 
     def atom(self, node: Node) -> str:
-        """A node so that a quantifier after it takes all of it."""
+        """Write a node such that a quantifier after it applies to all of it."""
         if isinstance(node, Chars):
             return self.set(node.set)
         if isinstance(node, Alternate | Concat):
@@ -138,7 +137,7 @@ class Spelling:
 
     def repeat(self, node: Repeat, after: str) -> str:
         body = self.atom(node.node)
-        if self.dialect == "oniguruma" and is_condition(node.node):  # which it repeats only behind something
+        if self.dialect == "oniguruma" and is_condition(node.node):  # which it does not repeat alone
             body = f"(?:(?:){body})"
         elif isinstance(node.node, Repeat | Look | Around | Start) or (
             isinstance(node.node, Atomic) and body[:3] != "(?>"
@@ -153,7 +152,7 @@ class Spelling:
         return body + short + after
 
     def set(self, set: CharSet) -> str:
-        """A set as an atom."""
+        """Write a set as an atom."""
         if set.op == "not" and len(inner := self.items(set.args[0])) > 1:
             return f"[^{''.join(inner)}]"
         items = self.items(set)
@@ -162,7 +161,7 @@ class Spelling:
         return f"[{''.join(items)}]"
 
     def items(self, set: CharSet) -> list[str]:
-        """A set as the items of a class. A range is two of them: it cannot stand outside of a class."""
+        """Return the items of a class for a set. A range is two of them: it cannot be outside of a class."""
         if set == WHITE_SPACE:
             return [self.property("White_Space") if self.dialect == "regex" else r"\s"]
         if set == ANY:
@@ -177,8 +176,8 @@ class Spelling:
         if set.op == "categories":
             return [self.property(name) for name in _category_names(set.args[0])]
         if set.op == "or":
-            return [item for each in set.args if each != NOTHING for item in self.items(each)] or [r"\P{Any}"]
-        operands = ["".join(self.items(each)) for each in set.args]
+            return [item for arg in set.args if arg != NOTHING for item in self.items(arg)] or [r"\P{Any}"]
+        operands = ["".join(self.items(arg)) for arg in set.args]
         if set.op == "and":
             return ["[" + "&&".join(f"[{operand}]" for operand in operands) + "]"]
         (inner,) = operands
@@ -195,32 +194,29 @@ class Spelling:
         return char if char.isalnum() or char in " _'\"!%,/:;<=>@`" else "\\" + char
 
     def property(self, name: str) -> str:
-        if self.dialect == "regex":
-            return property_text(name)
-        return f"\\p{{{name}}}"
+        return property_text(name) if self.dialect == "regex" else f"\\p{{{name}}}"
 
 
 def _category_names(numbers: tuple[int, ...]) -> list[str]:
-    """The shortest names of categories: L for all that begin with it."""
+    """Return the shortest names of categories: L for all that begin with it."""
     names = [CATEGORIES[number] for number in numbers]
-    groups = dict.fromkeys(name[0] for name in names)
-    out: list[str] = []
-    for group in groups:
-        every = [name for name in CATEGORIES if name[0] == group]
-        mine = [name for name in names if name[0] == group]
-        out += [group] if len(mine) == len(every) else mine
-    return out
+    short: list[str] = []
+    for group in dict.fromkeys(name[0] for name in names):
+        members = [name for name in names if name[0] == group]
+        complete = len(members) == sum(name[0] == group for name in CATEGORIES)
+        short += [group] if complete else members
+    return short
 
 
 @functools.cache
 def everything() -> str:
-    codes = array("I", range(0x110000)).tobytes()  # in a third of the time that map(chr, ...) takes
+    codes = array("I", range(0x110000)).tobytes()  # 3x faster than map(chr, ...)
     return codes.decode(f"utf-32-{sys.byteorder[0]}e", "surrogatepass")
 
 
 @functools.cache
 def property_text(name: str) -> str:
-    """`\\p{name}` for `regex`, corrected where its Unicode version differs from that of the tables."""
+    """Return `\\p{name}` for `regex`, corrected where its Unicode version differs from that of the tables."""
     import regex  # late: it takes long to import
 
     text = rf"\p{{{name}}}"
@@ -228,16 +224,15 @@ def property_text(name: str) -> str:
     if wanted is None:
         return text
     alphabet, classes = classes_of([wanted])
-    pages = alphabet.pages.translate(bytes(classes[wanted] >> c & 1 for c in range(256)))
-    ours = b"".join(pages[i * 128 : i * 128 + 128] for i in memoryview(alphabet.index).cast("H"))
+    ours = alphabet.flags(classes[wanted])
     theirs = bytearray(0x110000)
-    for found in regex.finditer(f"{text}+", everything()):
-        theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())
+    for match in regex.finditer(f"{text}+", everything()):
+        theirs[match.start() : match.end()] = b"\1" * (match.end() - match.start())
 
-    def ranges(of: bytes | bytearray, but_not: bytes | bytearray) -> str:
-        rest = int.from_bytes(of, "big") & ~int.from_bytes(but_not, "big")
-        found = regex.finditer(b"\1+", rest.to_bytes(0x110000, "big"))
-        return "".join(rf"\U{m.start():08x}-\U{m.end() - 1:08x}" for m in found)
+    def ranges(flags: bytes | bytearray, excluded: bytes | bytearray) -> str:
+        rest = int.from_bytes(flags, "big") & ~int.from_bytes(excluded, "big")
+        matches = regex.finditer(b"\1+", rest.to_bytes(0x110000, "big"))
+        return "".join(rf"\U{m.start():08x}-\U{m.end() - 1:08x}" for m in matches)
 
     if ours == theirs:
         return text

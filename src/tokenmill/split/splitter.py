@@ -22,13 +22,13 @@ LONG = 10_000  # bytes; longer pretokens mean that a pattern does not cut ordina
 ANYTHING = r"(?s:.)+"  # the whole text is one pretoken
 MOST_COMPILED = 64
 _ASCII = re.compile(rb"[\0-\x7f]{2,}")
-_WINDOW = 4096  # bytes of a run of ASCII in which a border is looked for
+_WINDOW = 4096  # bytes of a run of ASCII that are searched for a certain cut
 WARNED: set[str] = set()  # the patterns that this process has warned of
 
 
 @functools.lru_cache(MOST_COMPILED)
 def tables_of(pattern: str) -> Tables | str:
-    """The compiled pattern, or the reason why only the `regex` module can run it."""
+    """Return the compiled pattern, or the reason why only the `regex` module can run it."""
     if pattern == ANYTHING:
         return whole_text_tables()
     from .alphabet import NotRegular
@@ -44,7 +44,7 @@ def tables_of(pattern: str) -> Tables | str:
 
 
 def whole_text_tables() -> Tables:
-    """Return the compiled form of ANYTHING: one class of characters, one state. To import the compiler would take 20 ms."""
+    """Return the compiled form of ANYTHING: one class of characters, one state. Importing the compiler would take 20 ms."""
     ascii, index, pages = bytes(128), bytes(2 * 8704), bytes(128 * 264)
     none, same, cut = bytes(16), bytes(range(8)) + bytes(8), b"\x10" + bytes(15)
     steps = none + same + cut + none + same + cut + 3 * none
@@ -54,7 +54,7 @@ def whole_text_tables() -> Tables:
 
 @functools.lru_cache(MOST_COMPILED)
 def composed_tables(patterns: tuple[str, ...]) -> Tables | None:
-    """The transducer of all these patterns, each inside the one before; None if there is none that is small and exact."""
+    """Return the transducer of all these patterns, each inside the one before; None if there is none that is small and exact."""
     outer = tables_of(patterns[0])
     inner = tables_of(patterns[1]) if len(patterns) == 2 else composed_tables(patterns[1:])
     if not isinstance(outer, Tables) or not isinstance(inner, Tables):
@@ -82,7 +82,7 @@ def _ends(scanner: Scanner, data: bytes | memoryview) -> array[int]:
 
 @functools.lru_cache(MOST_COMPILED)
 def finder_of(pattern: str) -> Callable[[str], Iterable[tuple[int, int]]]:
-    """The function that finds the spans of a pattern in characters."""
+    """Return a function that finds the spans in characters of the matches of a pattern."""
     tables = tables_of(pattern)
     if isinstance(tables, str) or any(tables.accepts[: tables.alphabet.size + 1]):  # it may be empty
         from .backtracking import matches  # late: the regex module takes long to import
@@ -94,11 +94,11 @@ def finder_of(pattern: str) -> Callable[[str], Iterable[tuple[int, int]]]:
         data = text.encode("utf-8", "surrogateescape")
         ends = _ends(scanner, data)
         matches = scanner.are_matches(data, ends)
-        places = [0, *ends]
+        borders = [0, *ends]
         if len(data) != len(text):
-            sizes = (len(data[a:b].decode("utf-8", "surrogateescape")) for a, b in itertools.pairwise(places))
-            places = [0, *itertools.accumulate(sizes)]
-        return [span for span, match in zip(itertools.pairwise(places), matches, strict=True) if match]
+            sizes = (len(data[a:b].decode("utf-8", "surrogateescape")) for a, b in itertools.pairwise(borders))
+            borders = [0, *itertools.accumulate(sizes)]
+        return [*itertools.compress(itertools.pairwise(borders), matches)]
 
     return find
 
@@ -113,9 +113,9 @@ class Splitter:
     a letter, a number or white space.
 
     patterns: the regular expressions.
-    special_tokens: texts that training cuts out of documents before it splits them: a special token ends a document, and is
+    special_tokens: texts that training removes from documents before it splits them: a special token ends a document, and is
         never learned as text.
-    normalize: changes documents after that: character by character, or with the marks that follow one.
+    normalize: the function that then changes documents: character by character, or with the following marks.
     joins: 8,192 bytes, one bit for each pair of bytes (left << 8 | right). Two pretokens stay together if the last byte of one
         and the first byte of the next are such a pair. Needs a single, regular pattern.
     scanner: the compiled automaton, whose C methods kernels call; None if a pattern is not regular, so that the `regex`
@@ -145,11 +145,11 @@ class Splitter:
         self._any_special = re.compile(b"|".join(map(re.escape, longest_first)))
         self._longest = max(map(len, self._special), default=1)
         self._prefixes = {token[:size] for token in self._special for size in range(1, len(token) + 1)}
-        # To look for one byte is much faster than for a text: a byte of all special tokens that prose seldom has.
+        # A search for one byte is much faster than for a text: a byte of all special tokens that is rare in prose.
         shared = set(self._special[0]).intersection(*self._special) if self._special else set()
         self._rare = bytes(sorted(shared, key=lambda byte: (chr(byte).isalnum(), byte != ord("|")))[:1])
         self.scanner: Scanner | None = None
-        self.cutter: Any = None  # knows certain cuts in place of the scanner, by its method `certain_cut`
+        self.cutter: Any = None  # replaces the scanner in `certain_cut`, by its method of that name
         compiled = [tables_of(pattern) for pattern in self.patterns or (ANYTHING,)]
         for pattern, tables in zip(self.patterns, compiled, strict=False):
             if isinstance(tables, str):
@@ -184,9 +184,9 @@ class Splitter:
     def prepared(
         self, data: bytes | bytearray | memoryview, ends: Sequence[int]
     ) -> tuple[bytes | bytearray | memoryview, Sequence[int]]:
-        """Documents normalized and without the special tokens, each of which ends a document.
+        """Return the documents normalized and without the special tokens, each of which ends a document.
 
-        data, ends: document i ends at ends[i] and begins where the one before ends. So it is in the result.
+        data, ends: the bytes of all documents, and the end of each. The result has the same form.
         """
         if not len(ends) or not (self._special or self._normalize):
             return data, ends
@@ -194,20 +194,16 @@ class Splitter:
         has_special = self._special and self._rare in text and self._any_special.search(text)
         if not has_special and self._normalize is None:
             return data, ends
-        parts: list[bytes] = []
-        for start, end in itertools.pairwise([0, *ends]):
-            document = text[start:end]
-            parts += self._any_special.split(document) if has_special else [document]
+        documents = [text[start:end] for start, end in itertools.pairwise([0, *ends])]
+        if has_special:
+            documents = [piece for document in documents for piece in self._any_special.split(document)]
         if self._normalize is not None:
-            texts = (self._normalize(part.decode("utf-8", "surrogateescape")) for part in parts)
-            parts = [text.encode("utf-8", "surrogateescape") for text in texts]
-        return b"".join(parts), array("Q", itertools.accumulate(len(part) for part in parts if part))
+            texts = (self._normalize(document.decode("utf-8", "surrogateescape")) for document in documents)
+            documents = [text.encode("utf-8", "surrogateescape") for text in texts]
+        return b"".join(documents), array("Q", itertools.accumulate(map(len, filter(None, documents))))
 
     def certain_cut(self, data: bytes | bytearray, start: int = 0, length: int | None = None) -> int:
-        """The last place in data[start:length] where a pretoken begins whatever is around it, outside of special tokens.
-
-        0 if there is none.
-        """
+        """Return the last certain cut in data[start:length] outside of special tokens; 0 if there is none."""
         assert self.scanner is not None
         end = len(data) if length is None else min(length, len(data))
         # A special token that began before `start` may go on here, and one may go on after the end.
@@ -215,17 +211,17 @@ class Splitter:
             if bytes(data[end - size : end]) in self._prefixes:
                 end -= size - 1
                 break
-        while end > start and (place := self._pretoken_start(data, start, end)):
-            token_start = self._spanning_token(data, place)
+        while end > start and (cut := self._pretoken_start(data, start, end)):
+            token_start = self._spanning_token(data, cut)
             if token_start < 0:
-                return place
+                return cut
             end = token_start + 1
         return 0
 
     def _pretoken_start(self, data: bytes | bytearray, start: int, end: int) -> int:
-        """The last place in data[start:end] where a pretoken begins whatever is around it; 0 if there is none.
+        """Return the last certain cut in data[start:end]; 0 if there is none.
 
-        With a normalization, one between characters of ASCII: what is before and after it then changes as it would alone. The last
+        With a normalization, it is between characters of ASCII: the text before and after it then changes as it would alone. The last
         character of a run of ASCII may compose with the next one.
         """
         assert self.scanner is not None
@@ -234,23 +230,23 @@ class Splitter:
         for match in reversed([*_ASCII.finditer(data, start, end)]):
             first = max(match.start(), match.end() - _WINDOW)
             run = self._normalize(data[first : match.end()].decode()).encode()
-            if place := self.scanner.certain_cut(run, 0, len(run) - 1):
-                return first + place
+            if cut := self.scanner.certain_cut(run, 0, len(run) - 1):
+                return first + cut
         return 0
 
-    def _spanning_token(self, data: bytes | bytearray, place: int) -> int:
-        """Return where the first special token begins that has bytes on both sides of `place`; -1 if there is none."""
-        windows = ((token, max(0, place - len(token) + 1), place + len(token) - 1) for token in self._special)
+    def _spanning_token(self, data: bytes | bytearray, cut: int) -> int:
+        """Return the start of the first special token with bytes on both sides of `cut`; -1 if there is none."""
+        windows = ((token, max(0, cut - len(token) + 1), cut + len(token) - 1) for token in self._special)
         return min((at for window in windows if (at := data.find(*window)) >= 0), default=-1)
 
     def ends(self, data: bytes | memoryview) -> array[int]:
-        """The exclusive end offset in bytes of each pretoken of UTF-8 `data`, as 64-bit numbers."""
+        """Return the exclusive end offset in bytes of each pretoken of UTF-8 `data`, as 64-bit numbers."""
         if self.scanner is None:
             from .backtracking import pretokens_of
 
-            text = bytes(data).decode("utf-8", "surrogateescape")
-            pretokens = pretokens_of(self.patterns, text)
-            return array("Q", itertools.accumulate(len(each.encode("utf-8", "surrogateescape")) for each in pretokens))
+            pretokens = pretokens_of(self.patterns, bytes(data).decode("utf-8", "surrogateescape"))
+            sizes = (len(pretoken.encode("utf-8", "surrogateescape")) for pretoken in pretokens)
+            return array("Q", itertools.accumulate(sizes))
         return _ends(self.scanner, data)
 
     def warn_of_long_pretokens(self, text: bytes) -> None:
@@ -268,7 +264,7 @@ class Splitter:
             )
 
     def split(self, text: str) -> list[str]:
-        """The pretokens of `text`."""
+        """Return the pretokens of `text`."""
         try:
             data = text.encode()
         except UnicodeEncodeError:  # lone surrogates, which UTF-8 cannot encode

@@ -1,7 +1,7 @@
 """The parser of split patterns: from the text of a regular expression to a syntax tree.
 
 There are two dialects: that of Rust's `fancy_regex`, which tiktoken and tokenmill use, and Oniguruma's, of tokenizer.json.
-The tree means the same whatever it was read from. Where the two differ:
+The tree has the same meaning for both. Their differences:
 
     Rust            Oniguruma       meaning
     {n,m}+          (?>...{n,m})    possessive; Oniguruma reads {n,m}+ as "one or more times {n,m}"
@@ -13,8 +13,8 @@ The tree means the same whatever it was read from. Where the two differ:
     [[:alpha:]]     [A-Za-z]        POSIX classes are Unicode's in Oniguruma
     (?i)[\\p{Lu}]   (?i)\\p{Lu}     any letter with case; alone, a property keeps its meaning in Oniguruma
 
-`\\p{N}{1,3}+` in a tokenizer.json is therefore not what it is in tiktoken: it takes a whole run of digits at once.
-An invalid regular expression raises a PatternError that says where the mistake is.
+`\\p{N}{1,3}+` therefore differs in a tokenizer.json and in tiktoken: in the former it matches a whole run of digits.
+An invalid regular expression raises a PatternError with the position of the mistake.
 """
 
 from __future__ import annotations
@@ -71,19 +71,19 @@ MOST_DEPTH = 100
 
 
 def class_set(items: str) -> CharSet:
-    """The set of a class [...] with these items."""
+    """Return the set of a class [...] with these items."""
     return Parser(items + "]").bracket(0)
 
 
 def combined(operator: str, a: CharSet, b: CharSet) -> CharSet:
-    """Return the set that `a&&b`, `a--b` or `a~~b` stands for."""
+    """Return the set of `a&&b`, `a--b` or `a~~b`."""
     if operator == "~~":
         return CharSet("or", combined("--", a, b), combined("--", b, a))
     return CharSet("and", a, b if operator == "&&" else CharSet("not", b))
 
 
 def single(set: CharSet) -> int | None:
-    """The only character of a set that names it, else None."""
+    """Return the only character of a set that names it, else None."""
     match set.op, *set.args:
         case "ranges", ((low, high),) if low == high:
             return low
@@ -91,12 +91,12 @@ def single(set: CharSet) -> int | None:
 
 
 def shown(pattern: str) -> str:
-    """A pattern for a message, cut to 200 characters."""
+    """Return a pattern for a message, cut to 200 characters."""
     return repr(pattern) if len(pattern) <= 200 else f"{pattern[:200]!r}... ({len(pattern):,} characters)"
 
 
 def repeat_bounds(text: str) -> tuple[int, int | None] | None:
-    """The bounds inside a `{...}`, None for no upper bound; None if it is not a quantifier, as with a space in it.
+    """Return the bounds inside a `{...}`, None for no upper bound; None if it is not a quantifier, as with a space in it.
 
     >>> repeat_bounds("3"), repeat_bounds("1,3"), repeat_bounds("2,"), repeat_bounds("x")
     ((3, 3), (1, 3), (2, None), None)
@@ -168,25 +168,24 @@ class Parser:
 
     def alternatives(self) -> Node:
         self.enter()
-        parts = [self.sequence()]
+        branches = [self.sequence()]
         while self.take("|"):
-            parts.append(self.sequence())
+            branches.append(self.sequence())
         self.depth -= 1
-        return parts[0] if len(parts) == 1 else Alternate(parts)
+        return branches[0] if len(branches) == 1 else Alternate(branches)
 
     def sequence(self) -> Node:
-        parts: list[Node] = []
+        items: list[Node] = []
         while True:
             self.skip_comments()
             if self.at == len(self.pattern) or self.pattern[self.at] in "|)":
-                whole = parts[0] if len(parts) == 1 else Concat(parts)
+                whole = items[0] if len(items) == 1 else Concat(items)
                 if "i" in self.flags and not self.rust and folds_to_several(whole):
                     raise self.error("ignoring case, Oniguruma takes one character for two here, as '\u00df' for 'ss'")
                 return whole
             start = self.at
-            node = self.atom()
-            if node is not None:
-                parts.append(self.quantified(node, start))
+            if (node := self.atom()) is not None:
+                items.append(self.quantified(node, start))
 
     def quantified(self, node: Node, start: int) -> Node:
         self.skip_comments()
@@ -196,8 +195,8 @@ class Parser:
             return node
         if not self.rust and is_condition(node):
             raise self.error("Oniguruma does not repeat a condition, such as (?=...) or \\b", start)
-        if isinstance(node, Concat) and len(node.parts) == 2 and node.parts[0] == Concat([]):
-            node = node.parts[1]  # with (?:) before it, Oniguruma does
+        if isinstance(node, Concat) and len(node.children) == 2 and node.children[0] == Concat([]):
+            node = node.children[1]  # with (?:) before it, Oniguruma does
         least, most = bounds
         if most is not None and most < least:
             raise self.error(f"the lower bound of the repetition {{{least},{most}}} exceeds its upper bound", start)
@@ -233,7 +232,7 @@ class Parser:
         return set.fold() if "i" in self.flags else set
 
     def atom(self) -> Node | None:
-        """The next atom; None for a group that only sets flags."""
+        """Return the next atom; None for a group that only sets flags."""
         start = self.at
         char = self.next("nothing")
         if char == "(":
@@ -255,8 +254,7 @@ class Parser:
         if char in "*+?":
             raise self.error(f"there is nothing to repeat before {char!r}; write '\\{char}' for the character", start)
         if char == "\\":
-            anchor = self.anchor()
-            if anchor is not None:
+            if (anchor := self.anchor()) is not None:
                 return anchor
             has_case = self.rust or self.pattern[self.at] not in "pPwW"
             members = self.escape(start)
@@ -313,7 +311,7 @@ class Parser:
                 number = self.groups[name] = self.count
             elif not wrap:
                 self.read_flags(start)
-                if self.take(")"):  # it holds to the end of the enclosing group
+                if self.take(")"):  # the flags are for the rest of the enclosing group
                     if self.rust:
                         return None
                     rest = self.alternatives()  # a "|" after it ends only what follows it
@@ -353,7 +351,7 @@ class Parser:
             raise self.error("a group that is not closed", start)
 
     def escape(self, start: int, in_class: bool = False) -> CharSet:
-        """The set that an escape stands for; self.at is after the backslash."""
+        """Return the set of an escape; self.at is after the backslash."""
         char = self.next("an escape")
         if char in CONTROLS:
             return CharSet.chars(CONTROLS[char])
@@ -383,7 +381,7 @@ class Parser:
         return CharSet.chars(ord(char))
 
     def words(self, in_class: bool) -> CharSet:
-        """`\\w`: Alphabetic, marks, decimal digits, connectors, and what the dialect adds to them."""
+        """Return the set of `\\w`: Alphabetic, marks, decimal digits, connectors, and the dialect's additions."""
         return class_set(UNICODE_POSIX["word"] if in_class and not self.rust else WORDS[self.dialect])
 
     def code(self, kind: str, start: int) -> int:
@@ -400,7 +398,7 @@ class Parser:
         return int(digits, 16)
 
     def bracket(self, start: int) -> CharSet:
-        """A class [...]; self.at is after the bracket."""
+        """Return the set of a class [...]; self.at is after the bracket."""
         self.enter()
         negated = self.take("^")
         whole: CharSet | None = None
@@ -439,7 +437,7 @@ class Parser:
                 items.append(self.chars(self.item(at)))
 
     def item(self, start: int) -> CharSet:
-        """A character, a range or an escape inside a class."""
+        """Return the set of a character, a range or an escape inside a class."""
         low = self.member(start)
         if not (self.peek("-") and not self.peek("-]") and not self.peek("--")):
             return low
@@ -466,7 +464,7 @@ class Parser:
 
 
 def parse(pattern: str, dialect: Dialect = "rust") -> Node:
-    """The syntax tree of a pattern."""
+    """Return the syntax tree of a pattern."""
     parser = Parser(pattern, dialect)
     node = parser.alternatives()
     if parser.at < len(pattern):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple, TypeVar
 
@@ -13,7 +14,7 @@ class Alphabet(NamedTuple):
 
     size: the number of classes, 0 to size - 1. `size` itself stands for the end of the text.
     ascii: 128 bytes, the class of each ASCII character.
-    index, pages: the class of code point c is pages[index[c >> 7] * 128 + (c & 127)]; index holds two-byte numbers.
+    index, pages: the class of code point c is pages[index[c >> 7] * 128 + (c & 127)]; index has two-byte numbers.
     invalid: the class of a byte that is not UTF-8.
     """
 
@@ -23,11 +24,20 @@ class Alphabet(NamedTuple):
     pages: bytes
     invalid: int
 
+    def flags(self, classes: int) -> bytes:
+        """Return for each code point 1 if its class is one of `classes`, which are bits, else 0."""
+        pages = self.pages.translate(bytes(classes >> number & 1 for number in range(256)))
+        return b"".join(pages[page * 128 : page * 128 + 128] for page in memoryview(self.index).cast("H"))
+
+    def code_points(self, classes: int) -> list[int]:
+        """Return the code points of `classes`, which are bits."""
+        return [match.start() for match in re.finditer(b"\1", self.flags(classes))]
+
     def merged(self, rows: Iterable[Iterable[Cell]]) -> tuple[Alphabet, list[list[Cell]]]:
-        """The alphabet in which classes with equal columns are one, and the rows without the others. rows: a cell for each class."""
+        """Merge classes with equal columns. Return the smaller alphabet and its rows. rows: a cell for each class."""
         numbers: dict[tuple[Cell, ...], int] = {}
-        joined = [numbers.setdefault(column, len(numbers)) for column in zip(*rows, strict=True)]
-        table = bytes(joined).ljust(256, b"\0")
+        merged_classes = [numbers.setdefault(column, len(numbers)) for column in zip(*rows, strict=True)]
+        table = bytes(merged_classes).ljust(256, b"\0")
         ascii, pages = self.ascii.translate(table), self.pages.translate(table)
         merged = Alphabet(len(numbers), ascii, self.index, pages, table[self.invalid])
         return merged, [list(row) for row in zip(*numbers, strict=True)]
@@ -45,11 +55,11 @@ class SimdTables(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Everything the scanner needs to run a pattern. Numbers of two bytes are little-endian.
+    """The tables of a pattern for the scanner. Numbers of two bytes are little-endian.
 
     alphabet: a row has a cell for each class, and the last for the end of the text. A state is identified by the offset of its
         row: number * (alphabet.size + 1).
-    steps (two bytes), actions: the transducer, row after row: the next state, and what to cut before this character.
+    steps (two bytes), actions: the transducer, row after row: the next state, and the cuts up to this character.
         Empty if the transducer would be too large.
     simd: the transducer for the SIMD scan, or None if it does not fit.
     matches (two bytes), accepts: the automaton, row after row: the next state or 0xFFFF, and whether the match may end

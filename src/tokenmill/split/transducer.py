@@ -1,16 +1,16 @@
 """From the automaton that finds one match to a machine that splits a whole text in one pass, almost without backtracking.
 
-The automaton knows where a match ended only after the fact: `\\s+(?!\\S)` sees one character too late that the last
+The automaton knows the end of a match only after the fact: `\\s+(?!\\S)` sees one character too late that the last
 space belongs to the next word, and `\\s*[\\r\\n]+` looks for another newline through all of an indentation. A program
 that goes back each time pays twice, in work and in mispredicted branches. The transducer instead follows every possible
 outcome at once. It reports a cut as "before this character", "one character back" or "two back", as soon as it is
 certain.
 
 Definitions. An *attempt* is a run of the automaton from its start. A state is a list of *hypotheses*, the preferred
-first; hypothesis i holds if the attempts of all hypotheses before it fail. The *cuts* of a hypothesis become certain when
+first; hypothesis i is true if the attempts of all hypotheses before it fail. The *cuts* of a hypothesis become certain when
 all before it have failed. Cuts are stored by age, the number of characters read since. An attempt is *sure* if it finds
-a match whatever follows; then all hypotheses after it are dropped. A match that can end now and may also end later makes
-two hypotheses: the attempt continues, or it ends here with a cut and a new attempt begins. An attempt that may fail is
+a match before any following text; then all hypotheses after it are dropped. A match that can end now and may also end later
+makes two hypotheses: the attempt continues, or it ends here with a cut and a new attempt begins. An attempt that may fail is
 followed by the hypothesis that its first character matches nothing (a *gap*) and that a new attempt begins after it; the
 start of that attempt is a cut only if it finds a match.
 
@@ -52,7 +52,7 @@ class Transducer(NamedTuple):
 
 
 def sure_states(automaton: Automaton) -> list[bool]:
-    """For each state, whether a match is found whatever follows."""
+    """Return for each state whether every continuation has a match."""
     classes, steps, accepts = automaton.classes, automaton.steps, automaton.accepts
     sure = [bool(accept >> classes & 1) for accept in accepts]
     changed = True
@@ -73,7 +73,7 @@ class Maker:
         self.sure = sure_states(automaton)
 
     def begin(self, c: int, cuts: int, gap: int | None) -> list[Hypothesis]:
-        """The hypotheses of a new attempt at this character."""
+        """Return the hypotheses of a new attempt at this character."""
         state = self.automaton.steps[0][c]
         if state != DEAD and self.sure[state]:
             return [(cuts if gap is None else cuts | 1, state, None)]
@@ -84,33 +84,33 @@ class Maker:
         return [(cuts, state, None if gap is None else 0), (0, FRESH, 0)]
 
     def hypotheses(self, before: tuple[Hypothesis, ...], c: int) -> list[Hypothesis]:
-        """The hypotheses after one more character; ages are counted from before it."""
+        """Return the hypotheses after one more character; ages are counted from before it."""
         steps, accepts, sure = self.automaton.steps, self.automaton.accepts, self.sure
-        found: list[Hypothesis] = []
+        following: list[Hypothesis] = []
         carried = 0
         states = set()
         for cuts, state, gap in before:
             cuts |= carried
             if state == FRESH:
-                return found + self.begin(c, cuts, gap)
+                return following + self.begin(c, cuts, gap)
             accepted = accepts[state] >> c & 1
             after = steps[state][c]
             if gap is not None and (accepted or (after != DEAD and sure[after])):
                 cuts, gap = cuts | 1 << gap, None
-            if after == DEAD or after in states:  # it failed, or equals an earlier hypothesis and so can never hold
+            if after == DEAD or after in states:  # it failed, or equals an earlier hypothesis and so can never be true
                 carried = cuts
             else:
                 states.add(after)
-                found.append((cuts, after, gap))
+                following.append((cuts, after, gap))
                 if sure[after]:
-                    return found
+                    return following
                 carried = 0
             if accepted:
-                return found + self.begin(c, carried | 1, None)
-        return found
+                return following + self.begin(c, carried | 1, None)
+        return following
 
     def step(self, state: State, c: int) -> Step:
-        """The next state and the action; with REWIND there is no next state."""
+        """Return the next state and the action; with REWIND there is no next state."""
         watched, before = state
         watch = set()
         for number in watched:
@@ -119,48 +119,48 @@ class Maker:
                 return None, REWIND
             if after != DEAD:
                 watch.add(after)
-        found = self.hypotheses(before, c)
-        given = found[0][0]
-        if (watch and given) or len(found) > MOST_HYPOTHESES:
+        hypotheses = self.hypotheses(before, c)
+        action = hypotheses[0][0]
+        if (watch and action) or len(hypotheses) > MOST_HYPOTHESES:
             return None, REWIND
         bet = set()
-        while any(cuts >> AGE or gap == AGE for cuts, _, gap in found[1:]) or found[0][2] == AGE:
-            bet.add(found[0][1])
-            found = found[1:]
-            given |= found[0][0]
-        if (watch and bet and given) or given == REWIND:
+        while any(cuts >> AGE or gap == AGE for cuts, _, gap in hypotheses[1:]) or hypotheses[0][2] == AGE:
+            bet.add(hypotheses[0][1])
+            hypotheses = hypotheses[1:]
+            action |= hypotheses[0][0]
+        if (watch and bet and action) or action == REWIND:
             return None, REWIND
         aged = tuple(
             (cuts << 1 if i else 0, number, gap if gap is None or number == FRESH else gap + 1)
-            for i, (cuts, number, gap) in enumerate(found)
+            for i, (cuts, number, gap) in enumerate(hypotheses)
         )
-        return (tuple(sorted(watch | bet)), aged), given
+        return (tuple(sorted(watch | bet)), aged), action
 
     def end(self, state: State) -> int:
-        """The action at the end of the text."""
+        """Return the action at the end of the text."""
         watched, hypotheses = state
         accepts = [accept >> self.automaton.classes & 1 for accept in self.automaton.accepts]
         if any(accepts[number] for number in watched):
             return REWIND
-        given = 0
+        action = 0
         for cuts, number, gap in hypotheses:
-            given |= cuts
+            action |= cuts
             if number == FRESH:
                 break
             if accepts[number]:
-                given |= 0 if gap is None else 1 << gap
+                action |= 0 if gap is None else 1 << gap
                 break
-        return given
+        return action
 
     def make(self) -> Transducer:
-        """The machine. NotRegular if it would be too large; then the scanner uses the automaton alone."""
+        """Return the machine. NotRegular if it is too large; then the scanner uses the automaton alone."""
         return explored(((), ((0, FRESH, None),)), range(self.automaton.classes), self.step, self.end)
 
 
 def explored(
     start: State, classes: Iterable[Any], step: Callable[..., Step], end: Callable[[State], int]
 ) -> Transducer:
-    """The smallest machine with the states that are reached from `start`. NotRegular if they are too many.
+    """Return the smallest machine with the states reachable from `start`. NotRegular if they are too many.
 
     step(state, class): the next state, or None with REWIND, and the action. end(state): the action at the end of the text.
     """
@@ -182,7 +182,7 @@ def explored(
 
 
 def minimal(steps: list[list[tuple[int, int]]], ends: list[int]) -> Transducer:
-    """The same machine with as few states as possible (Moore's partition refinement)."""
+    """Return the same machine with as few states as possible (Moore's partition refinement)."""
     names: dict[tuple, int] = {}
     groups = [names.setdefault((end, *(a for _, a in row)), len(names)) for row, end in zip(steps, ends, strict=True)]
     while True:
@@ -200,27 +200,27 @@ def minimal(steps: list[list[tuple[int, int]]], ends: list[int]) -> Transducer:
 
 
 def certain_cuts(automaton: Automaton) -> list[int]:
-    """For each class, the classes (as bits) before which a pretoken begins whenever they follow it.
+    """Return for each class the classes (as bits) before which a pretoken begins whenever they follow it.
 
-    Whenever: in every state, and such that all earlier cuts are the same as if the text ended there.
+    Whenever: in every state, with the same earlier cuts as if the text ended there.
     """
     maker = Maker(automaton)
     classes, accepts = automaton.classes, automaton.accepts
 
     def step(state: State, c: int) -> Step:
-        """The hypotheses without ages, and whether a cut before this character is certain."""
+        """Return the hypotheses without ages, and whether a cut before this character is certain."""
         before = tuple((0, number, int(number != FRESH) if in_gap else None) for number, in_gap in state)
-        found = maker.hypotheses(before, c)
-        if len(found) > MOST_HYPOTHESES:
+        hypotheses = maker.hypotheses(before, c)
+        if len(hypotheses) > MOST_HYPOTHESES:
             raise NotRegular("too many hypotheses")
-        cut = found[0][0] & 1
+        cut = hypotheses[0][0] & 1
         for number, _ in state:
             if number == FRESH or automaton.steps[number][c] != DEAD:
                 break
-            cut &= ~(accepts[number] >> c ^ accepts[number] >> classes)  # it ends here whatever follows, or fails
+            cut &= ~(accepts[number] >> c ^ accepts[number] >> classes)  # it ends here before any text, or fails
             if accepts[number] >> c & 1:
                 break
-        return tuple((number, gap is not None) for _, number, gap in found), cut
+        return tuple((number, gap is not None) for _, number, gap in hypotheses), cut
 
     try:
         steps, _ = explored(((FRESH, False),), range(classes), step, lambda state: 0)
@@ -230,20 +230,20 @@ def certain_cuts(automaton: Automaton) -> list[int]:
 
 
 def borders(steps: list[list[tuple[int, int]]], holds: Callable[[int, int], bool]) -> list[int]:
-    """For each class, the classes (as bits) for which something holds in every state that the class leads to."""
+    """Return for each class the classes (as bits) for which `holds` is true in every state that the class leads to."""
     classes = range(len(steps[0]))
     following = [{row[c][0] for row in steps} for c in classes]
     return [sum(1 << b for b in classes if all(holds(state, b) for state in states)) for states in following]
 
 
 def neutral_borders(transducer: Transducer) -> list[int]:
-    """For each class, the classes (as bits) with which it has a neutral border when they follow it.
+    """Return for each class the classes (as bits) with which it has a neutral border when they follow it.
 
-    A border between x and y is neutral if the cuts of x + y are those of x and those of y, but for a cut at the border itself.
+    A border between x and y is neutral if the cuts of x + y are those of x and those of y, except for a cut at the border itself.
 
-    It is known of a transducer that reports each cut before the next character, so that every action is 0 or 1 and none is left
-    for the end of the text. Then the cuts of x + y inside of x are those of x. If the first character of y leads every state that
-    x can end in to the state that it leads the start to, the cuts inside of y are those of y too.
+    Only for a transducer that reports each cut before the next character, so that every action is 0 or 1 and none remains for
+    the end of the text. Then the cuts of x + y inside of x are those of x. If the first character of y leads every state after x
+    to the state that it leads the start to, the cuts inside of y are those of y too.
     """
     steps = transducer.steps
     if any(transducer.ends) or any(action > 1 for row in steps for _, action in row):

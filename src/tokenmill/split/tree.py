@@ -1,6 +1,6 @@
-"""The syntax tree of a split pattern, and what parts of it stand for.
+"""The syntax tree of a split pattern, and properties of its nodes.
 
-The tree means the same whatever dialect it was read from; `syntax` reads it, `spelling` writes it.
+The tree has the same meaning for every dialect. `syntax` reads it, `spelling` writes it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from .alphabet import ANY, CharSet, NotRegular, Ranges
 
 
-class Part:
-    """A part of a pattern. Its arguments become its attributes, in the order in which its class names them."""
+class TreeNode:
+    """A node of the tree. Its arguments become its attributes, in the order of the annotations of its class."""
 
     def __init__(self, *values: object):
         vars(self).update(zip(type(self).__annotations__, values, strict=True))
@@ -21,25 +21,25 @@ class Part:
         return type(self) is type(other) and vars(self) == vars(other)
 
 
-class Chars(Part):
+class Chars(TreeNode):
     """One character of a set."""
 
     set: CharSet
 
 
-class Concat(Part):
-    """Several parts in sequence, or none, which match the empty text."""
+class Concat(TreeNode):
+    """Several nodes in sequence, or none, which match the empty text."""
 
-    parts: list[Node]
+    children: list[Node]
 
 
-class Alternate(Part):
+class Alternate(TreeNode):
     """Alternatives, the preferred first."""
 
-    parts: list[Node]
+    children: list[Node]
 
 
-class Repeat(Part):
+class Repeat(TreeNode):
     """`node`, `least` to `most` times (None: no limit), as often or, if `lazy`, as seldom as possible."""
 
     node: Node
@@ -48,20 +48,20 @@ class Repeat(Part):
     lazy: bool
 
 
-class Look(Part):
+class Look(TreeNode):
     """A condition on the next character: it is in `set`, or, if `end` is true, the text ends here."""
 
     set: CharSet
     end: bool
 
 
-class Atomic(Part):
+class Atomic(TreeNode):
     """A group that is not re-entered by backtracking once it has matched."""
 
     node: Node
 
 
-class Around(Part):
+class Around(TreeNode):
     """A condition on the text ahead or behind: it matches `node`, or, if `negated`, does not. For Look no tree is needed."""
 
     node: Node
@@ -69,89 +69,89 @@ class Around(Part):
     negated: bool
 
 
-class Group(Part):
+class Group(TreeNode):
     """A group that a Reference refers to."""
 
     node: Node
     number: int
 
 
-class Reference(Part):
+class Reference(TreeNode):
     """The text that a group matched."""
 
     number: int
 
 
-class Start(Part):
+class Start(TreeNode):
     """The start of the text."""
 
 
-Node = Chars | Concat | Alternate | Repeat | Look | Atomic | Around | Group | Reference | Start  # a part of a pattern
+Node = Chars | Concat | Alternate | Repeat | Look | Atomic | Around | Group | Reference | Start
 NOTHING = CharSet("not", ANY)
 NEWLINE = CharSet.chars(10)
 
 
 def all_sets(node: object) -> Iterator[CharSet]:
-    """Every set of characters in a tree, lookarounds included."""
+    """Yield every set of characters in a tree, lookarounds included."""
     if isinstance(node, CharSet):
         yield node
-    for part in node if isinstance(node, list) else vars(node).values() if isinstance(node, Part) else ():
-        yield from all_sets(part)
+    for child in node if isinstance(node, list) else vars(node).values() if isinstance(node, TreeNode) else ():
+        yield from all_sets(child)
 
 
 def is_condition(node: Node) -> bool:
     """Return whether a node, or one of its alternatives, consists only of conditions."""
     if isinstance(node, Alternate):
-        return any(map(is_condition, node.parts))
+        return any(map(is_condition, node.children))
     if isinstance(node, Concat):
-        return bool(node.parts) and all(map(is_condition, node.parts))
+        return bool(node.children) and all(map(is_condition, node.children))
     return isinstance(node, Look | Around | Start)
 
 
 def may_be_empty(node: Node) -> bool:
-    """Whether a node can match the empty string."""
+    """Return whether a node can match the empty string."""
     if isinstance(node, Alternate):
-        return any(map(may_be_empty, node.parts))
+        return any(map(may_be_empty, node.children))
     if isinstance(node, Concat):
-        return all(map(may_be_empty, node.parts))
+        return all(map(may_be_empty, node.children))
     if isinstance(node, Repeat):
         return node.least == 0 or may_be_empty(node.node)
     return may_be_empty(node.node) if isinstance(node, Atomic | Group) else not isinstance(node, Chars)
 
 
 def as_set(node: Node) -> CharSet | None:
-    """The set of a node that always matches exactly one character, else None."""
+    """Return the set of a node that always matches exactly one character, else None."""
     if isinstance(node, Chars):
         return node.set
     if isinstance(node, Atomic | Group):
         return as_set(node.node)
     if isinstance(node, Alternate):
-        sets = [as_set(part) for part in node.parts]
+        sets = [as_set(branch) for branch in node.children]
         if all(sets):
             return CharSet("or", *sets)
     return None
 
 
 def as_look(node: Node) -> Look:
-    """The condition that a lookahead at `node` puts on the next character."""
+    """Return the condition of a lookahead at `node` on the next character. NotRegular if it looks at more than one."""
     one = as_set(node)
     if one is not None:
         return Look(one, False)
     if isinstance(node, Look):
         return node
-    if isinstance(node, Concat) and not node.parts:
+    if isinstance(node, Concat) and not node.children:
         return Look(ANY, True)
     if isinstance(node, Repeat) and node.least <= 1:
         return Look(ANY, True) if node.least == 0 else as_look(node.node)
     if isinstance(node, Alternate):
-        looks = [as_look(part) for part in node.parts]
+        looks = [as_look(branch) for branch in node.children]
         return Look(CharSet("or", *(look.set for look in looks)), any(look.end for look in looks))
     raise NotRegular("a lookahead at more than one character")
 
 
 @functools.cache
 def expansions() -> dict[str, str]:
-    """The characters that full case folding makes several characters of, as "\u00df" of "ss"."""
+    """Return the characters that full case folding turns into several, as "\u00df" into "ss"."""
     greek = range(0x1F50, 0x1FFD)  # all code points take 16 ms, and the patterns of many published files ignore case
     codes = (0xDF, 0x130, 0x149, 0x1F0, 0x390, 0x3B0, 0x587, *range(0x1E96, 0x1E9F), *greek, *range(0xFB00, 0xFB18))
     folded = {chr(code): chr(code).casefold() for code in codes}
@@ -159,15 +159,15 @@ def expansions() -> dict[str, str]:
 
 
 def folds_to_several(node: Node) -> bool:
-    """Whether a text in this node is one that Oniguruma takes a single character for, where it ignores case."""
+    """Return whether a text in this node equals a single character for Oniguruma, ignoring case."""
     text = _literals(node).casefold()
     return any(several in text for several in expansions().values())
 
 
 def _literals(node: Node) -> str:
-    """The characters of a sequence, with a zero for what is not one certain character, and around what is repeated."""
+    """Return the characters of a sequence, with a zero for each node that is not one certain character, and around repetitions."""
     if isinstance(node, Concat):
-        return "".join(map(_literals, node.parts))
+        return "".join(map(_literals, node.children))
     if isinstance(node, Repeat) and node.least == node.most and not node.lazy:
         return _literals(node.node) * min(node.least, 2)
     if isinstance(node, Repeat | Atomic):

@@ -31,7 +31,7 @@ from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch
 from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, PretokenCache
-from cython.cimports.tokenmill.tokenizer.encoding._superwords_cy import encode_parts
+from cython.cimports.tokenmill.tokenizer.encoding._superwords_cy import encode_segments
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import SIGNALLED
 
 ROOM = cython.declare(cython.Py_ssize_t, 2048)  # segments at a time
@@ -56,7 +56,7 @@ class SegmentReader:
     scanner: the split pattern of stage 2, or that of the pretokens.
     cache: encodes with the merges of stage 1, by parts. With `atoms`, it looks pretokens up, and may give any ids to those that are no
         atoms. cache_bytes: its limit.
-    inside: see `encode_parts`. atoms: uint8 by id, 1 for an atom.
+    inside: see `encode_segments`. atoms: uint8 by id, 1 for an atom.
     After `begin`, call `read` until it returns True, then `take`.
     """
 
@@ -185,10 +185,10 @@ class SegmentReader:
             m = min(BATCH, n - i)
             ids = self.ids + self.n_ids
             self.n_ids += self.checked(
-                encode_parts(self.cache, inside, self.text, first, self.block.shape[0], self.ends + i, m, ids)
+                encode_segments(self.cache, inside, self.text, first, self.block.shape[0], self.ends + i, m, ids)
             )
             for k in range(m):
-                ids[self.cache.places[k] - 1] |= END
+                ids[self.cache.out_ends[k] - 1] |= END
             i += m
             first = self.ends[i - 1]
         return 1
@@ -224,12 +224,12 @@ class SegmentReader:
         self.checked(self.cache.encode(self.text, self.position, self.block.shape[0], self.ends + i, n, batch))
         for k in range(n):
             id = batch[last]
-            if self.cache.places[k] == last + 1 and self.atoms[id]:
+            if self.cache.out_ends[k] == last + 1 and self.atoms[id]:
                 self.ids[self.n_ids] = id
                 self.n_ids += 1
             else:
                 self.end_segment()
-            last = self.cache.places[k]
+            last = self.cache.out_ends[k]
         self.position = self.ends[i + n - 1]
         return 0
 

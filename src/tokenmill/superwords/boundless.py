@@ -25,7 +25,7 @@ import regex
 from ..errors import UsageError
 from ..split import Splitter
 from ..tokenizer import Tokenizer
-from ..tokenizer.encoding.parts import pretoken_cache
+from ..tokenizer.encoding.superword_caches import pretoken_cache
 from ..training import Training
 from ..training.loops import Watch
 from ..vocabulary import Vocabulary

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import OptionName, UsageError
 from ..split.patterns import SUPERWORDS
-from ..tokenizer.encoding.parts import words_cache
+from ..tokenizer.encoding.superword_caches import words_cache
 from ..training import Training
 from ..training.loops import Watch
 from ..vocabulary import Vocabulary

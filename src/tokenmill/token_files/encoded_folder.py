@@ -24,7 +24,6 @@ from ..kernels.machine import threads_for
 from ..sources.blocks import Block, Cut
 from ..sources.documents import ResumePoint, SourceSpan, blocks_of
 from ..sources.find import OnSkip, Skip, report_skips
-from ..tokenizer.encoding._documents_cy import lengths_of
 from ..tokenizer.tokenizer import Tokenizer
 from .formats import BLOCK
 from .settings import COPY, BlockHashes, Row, Settings
@@ -107,7 +106,7 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> EncodedBlo
     block.finish()
     plan = tok._core.plan("all" if settings.options.special else frozenset(), ())
     end, begin = (-1 if id is None else id for id in (settings.end_of_text, settings.begin_of_text))
-    ids, ends = tok._core.encode_documents(
+    ids, ends = tok._core.encoder.encode_documents(
         block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.start > 0
     )
     names = _names(block, len(ends)).serialize() if settings.format == "parquet" and len(ends) else b""
@@ -177,8 +176,10 @@ class EncodedFolderWriter:
                 hashes.update(source.read())
 
     def append(self, encoded: EncodedBlock) -> None:
+        import numpy as np
+
         begun, ends, tokens = self.counts.begun, encoded.ends, encoded.counts.tokens
-        lengths = lengths_of(ends, begun)
+        lengths = np.diff(ends, prepend=-begun)
         self.counts += encoded.counts
         self.counts.begun = tokens - ends[-1] if len(ends) else begun + tokens
         for name, data in zip(self.NAMES, (encoded.ids, lengths, encoded.names), strict=True):
@@ -274,7 +275,8 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     None if no cut is safe: for a pattern that is not an automaton, or tokens and normalizations that look across
     pretokens.
     """
-    scanner, added = tok._core.scanner, tok._core.added
+    core = tok._core.encoder
+    scanner, added = core.scanner, core.added
     if scanner is None or not added.simple or added.always or (special and added.special):
         return None
     return scanner.certain_cut

@@ -1,4 +1,4 @@
-/* What the kernels read of Python objects, without the GIL, while the caller holds references to them. */
+/* Reads of Python objects without the GIL, while the caller has references to them. */
 #ifndef TOKENMILL_OBJECTS_H
 #define TOKENMILL_OBJECTS_H
 
@@ -17,9 +17,8 @@ static inline long long tm_small_int(PyObject *o) {
 #endif
 }
 
-/* The contents of a str or bytes object: stores the address and the number of units, and returns the bytes per unit, 0
- * where they are UTF-8, -1 for any other object. The UTF-8 that a str may hold besides is not used: another thread may be
- * about to make it. */
+/* The contents of a str or bytes object. Stores the address and the number of units. Returns the bytes per unit, 0 for UTF-8, -1 for
+ * any other object. The cached UTF-8 of a str is not used: another thread may be writing it. */
 static inline int tm_text_units(PyObject *o, void **data, size_t *n) {
     if (PyUnicode_Check(o)) {
         *data = PyUnicode_DATA(o);
@@ -32,9 +31,9 @@ static inline int tm_text_units(PyObject *o, void **data, size_t *n) {
     return 0;
 }
 
-/* Make an int object immortal: no count of its references frees it, so a new reference need not be counted. Python has immortal
- * objects from 3.12 on, by the sign of the lower half of the count, or where there is no GIL by a count of more than 32 bits. Before,
- * it is a number of references that no program gives back. */
+/* Make an int object immortal, so that new references need not be counted. Python has immortal objects from 3.12 on, marked by the
+ * sign of the lower half of the count, or without the GIL by a count of more than 32 bits. Before, the count is higher than any
+ * program can undo. */
 static inline void tm_make_immortal(PyObject *o) {
 #if PY_VERSION_HEX >= 0x030C0000 && !defined(Py_GIL_DISABLED)
     Py_SET_REFCNT(o, (Py_ssize_t)3 << 30);

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 LONG, MANY = 4096, 1 << 20  # ids of a list, and of all: to start a thread takes as long as to decode 10,000
 LONG_TEXT, PIECE = 1 << 20, 1 << 18  # characters, bytes
-CHUNKS = 8  # per thread: few enough to cost nothing, enough for the threads to end together
+CHUNKS = 8  # per thread, so that the threads end together
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def map_batch(function: Callable[[Item], Result], items: Iterable[Item], num_threads: int | None) -> list[Result]:
-    """`function` of each item, in order, on several threads. Each thread takes chunks of neighbouring items."""
+    """Return the result of `function` for each item, in order. Each thread takes chunks of neighbouring items."""
     items = list(items)
     threads = min(threads_for(num_threads), len(items))
     if threads <= 1:
@@ -61,35 +61,36 @@ def refuse_unknown_handler(errors: Any) -> None:
 
 
 def decode_batch(decode: Callable[[Item], Result], batch: Iterable[Item], num_threads: int | None) -> list[Result]:
-    """`decode` of each list of ids: by threads only for many ids, in lists so long that it runs without the GIL."""
+    """Decode each list of ids. Threads are used only for many ids in long lists, which are decoded without the GIL."""
     lists, threads = list(batch), threads_for(num_threads)
-    ids = sum(len(each) for each in lists if hasattr(each, "__len__") and getattr(each, "ndim", 1) != 0)
-    return map_batch(decode, lists, threads if ids > max(MANY, LONG * len(lists)) else 1)
+    n_ids = sum(len(ids) for ids in lists if hasattr(ids, "__len__") and getattr(ids, "ndim", 1) != 0)
+    return map_batch(decode, lists, threads if n_ids > max(MANY, LONG * len(lists)) else 1)
 
 
 def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
     """A list of ids for each text."""
-    given, threads = _texts(texts), threads_for(num_threads)
+    core, batch, threads = core.encoder, _texts(texts), threads_for(num_threads)
     with gc_paused():
         if core.scanner is None:
-            return map_batch(_one_of(given, core, plan), given, threads)
-        return _encode_together(core, given, plan, threads, Batch.lists)
+            return map_batch(_encode_function(batch, core, plan), batch, threads)
+        return _encode_together(core, batch, plan, threads, Batch.lists)
 
 
 def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> tuple[np.ndarray, np.ndarray]:
     """The ids of all texts in one array, and n + 1 offsets into it."""
     import numpy as np
 
+    core = core.encoder
     if core.scanner is None:
         lists = encode_batch(core, texts, plan, num_threads)
         ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
         return ids, np.cumsum([0, *map(len, lists)], dtype=np.int64)
-    whole, ends = _encode_together(core, _texts(texts), plan, threads_for(num_threads), Batch.flat)
-    return np.frombuffer(whole, np.uint32) if len(whole) else np.empty(0, np.uint32), np.frombuffer(ends, np.int64)
+    ids, ends = _encode_together(core, _texts(texts), plan, threads_for(num_threads), Batch.flat)
+    return np.frombuffer(ids, np.uint32) if len(ids) else np.empty(0, np.uint32), np.frombuffer(ends, np.int64)
 
 
 def encode_divided(core: Core, text: str | bytes, plan: Plan, num_threads: int | None) -> Any:
-    """The ids of a long text in one array, by several threads; None if one is as good, or it cannot be divided."""
+    """The ids of a long text in one array, by several threads. None if the text is short or cannot be divided, or for one thread."""
     if not isinstance(text, (str, bytes)):
         raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
     if num_threads is None and len(text) < LONG_TEXT:
@@ -97,22 +98,21 @@ def encode_divided(core: Core, text: str | bytes, plan: Plan, num_threads: int |
     threads = threads_for(num_threads)
     if threads == 1 or len(text) < LONG_TEXT:
         return None
-    borders = _borders(core, text)
-    pieces = tuple(text[start:end] for start, end in itertools.pairwise(borders))
+    pieces = tuple(text[start:end] for start, end in itertools.pairwise(_borders(core, text)))
     if len(pieces) > 1:
-        with contextlib.suppress(_NotAlone):
+        with contextlib.suppress(_DependentPiece):
             return _encode_together(core, pieces, plan, threads, Batch.flat, divided=True)[0]
     return None
 
 
-class _NotAlone(Exception):
+class _DependentPiece(Exception):
     """A piece of a text cannot be encoded in Python, which would put a space before it."""
 
 
 def _borders(core: Core, text: str | bytes) -> list[int]:
-    """Return the places where a long text may be divided, whatever is around: 0 first, its length last.
+    """Return the borders at which a long text may be divided, from 0 to its length.
 
-    A pretoken begins there outside of any added token. Normalization of characters does not look across ASCII.
+    They are certain cuts outside of added tokens. Normalization of characters does not look across ASCII.
     """
     borders = [0]
     splitter, changes = core.dividing_splitter, core.vocabulary.normalization
@@ -128,13 +128,11 @@ def _borders(core: Core, text: str | bytes) -> list[int]:
         except UnicodeEncodeError:  # lone surrogates
             continue
         first = len(data) // 4
-        place = splitter.certain_cut(data, first, len(data) - first)
-        while place and (
-            (normalizes and (data[place - 1] | data[place]) >= 0x80) or data.endswith(before_spaces, 0, place)
-        ):
-            place = splitter.certain_cut(data, first, place)
-        if place:
-            border = middle - around + (len(data[:place].decode()) if isinstance(text, str) else place)
+        cut = splitter.certain_cut(data, first, len(data) - first)
+        while cut and ((normalizes and (data[cut - 1] | data[cut]) >= 0x80) or data.endswith(before_spaces, 0, cut)):
+            cut = splitter.certain_cut(data, first, cut)
+        if cut:
+            border = middle - around + (len(data[:cut].decode()) if isinstance(text, str) else cut)
             borders += [border] if border > borders[-1] else []
     borders.append(len(text))
     return borders
@@ -154,12 +152,12 @@ def _texts(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(texts.to_pylist() if hasattr(texts, "to_pylist") else texts)
 
 
-def _one_of(texts: tuple[str | bytes, ...], core: Core, plan: Plan) -> Callable[[str | bytes], list[int]]:
-    """A function that encodes one of the texts. WrongTypeError names the one that is not a text."""
+def _encode_function(texts: tuple[str | bytes, ...], core: Core, plan: Plan) -> Callable[[str | bytes], list[int]]:
+    """Return a function that encodes one of the texts. Its WrongTypeError has the number of the text."""
 
     def encode(text: str | bytes) -> list[int]:
         if not isinstance(text, (str, bytes)):
-            number = next(number for number, each in enumerate(texts) if each is text)
+            number = next(number for number, other in enumerate(texts) if other is text)
             raise WrongTypeError(f"texts[{number}] is {text!r:.40}; it must be str or bytes")
         return core.encode(text, plan)
 
@@ -174,16 +172,16 @@ def _encode_together(
     collect: Callable[[Batch], Result],
     divided: bool = False,
 ) -> Result:
-    """The result of `collect`, which runs in this thread. It encodes too, beside as many threads as the text is worth."""
-    finders, changes = (plan.refused_finder, plan.sections), core.vocabulary.normalization
-    encode_one = _one_of(texts, core, plan)
+    """Return the result of `collect`, which encodes in this thread, next to as many other threads as the text is worth."""
+    changes = core.vocabulary.normalization
+    encode_one = _encode_function(texts, core, plan)
 
     def encode(text: str | bytes) -> list[int]:
         if divided and (changes.add_prefix_space or changes.prepends):
-            raise _NotAlone
+            raise _DependentPiece
         return encode_one(text)
 
-    batch = Batch(core.kernel, texts, *finders, encode, threads, divided)
+    batch = Batch(core.kernel, texts, plan.refused_finder, plan.sections, encode, threads, divided)
     if batch.threads == 1:
         return collect(batch)
     with _pool(batch.threads - 1) as pool:
@@ -201,8 +199,8 @@ def _encode_together(
 def gc_paused() -> Iterator[None]:
     """Turn automatic garbage collection off, unless it is off.
 
-    Lists of ids hold no cycles, but each collection visits all lists made so far, which takes longer than making them.
-    Of several threads inside, the first to leave turns it on again.
+    Lists of ids have no cycles, but each collection visits all lists so far, which takes longer than creating them.
+    If several threads are inside, the first to leave turns collection on again.
     """
     global _paused
     if not gc.isenabled():

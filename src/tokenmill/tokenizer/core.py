@@ -1,6 +1,6 @@
 """Core: the inner interface of Tokenizer, for the modules that build on it (batches, offsets, truncation, quality, ...).
 
-It joins what is made from a vocabulary: the split pattern, the added tokens, the encoding kernel and the decoding kernel.
+It builds the splitter, the added tokens, the encoding kernel and the decoding kernel of a vocabulary, each on first use.
 """
 
 from __future__ import annotations
@@ -25,8 +25,16 @@ from .decoding._decode_cy import Decoder
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
-from .encoding.parts import pretoken_superword_cache, superword_cache
-from .merging._build_cy import event_merger, known_built, learning_cache, list_merger, packed_cache, rank_merger, starts
+from .encoding.superword_caches import pretoken_superword_cache, superword_cache
+from .merging._build_cy import (
+    event_merger,
+    initial_ids,
+    known_built,
+    learning_cache,
+    list_merger,
+    packed_cache,
+    rank_merger,
+)
 from .normalization import leading_spaces, repair
 from .special import AddedTokens, Plan, refuse
 
@@ -50,31 +58,36 @@ class Core:
         self.added = AddedTokens(vocabulary)
         self.plan = self.added.plan
 
+    @property
+    def encoder(self) -> Core:
+        """The core that encodes to ids without spans: another one if the kernels can encode instead of a library."""
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.vocabulary, self.cache_bytes)
 
     @lazy
     def tokens(self) -> list[bytes | None]:
-        """The bytes of each id that encoding may give, added tokens included: as they are in text after normalization."""
+        """The bytes of every id that `encode` can return, as they are in text after normalization; None for other ids."""
         vocabulary = self.vocabulary
         tokens = [*vocabulary.tokens, *[None] * (vocabulary.n_vocab - len(vocabulary.tokens))]
         for id in vocabulary.removed:
             tokens[id] = None
-        for id, content in vocabulary.bytes_apart.items():
+        for id, content in vocabulary.decoded_bytes.items():
             tokens[id] = content
         for token in vocabulary.added_tokens:
             if token.normalized and vocabulary.normalization.normalizers and token.id not in vocabulary.byte_tokens:
-                tokens[token.id] = self.added.found_as(token.content).encode()
+                tokens[token.id] = self.added.normalized_content(token).encode()
         return tokens[: vocabulary.n_vocab]
 
     @lazy
     def decoder(self) -> Decoder:
-        """Turns ids into bytes and text."""
+        """Decodes single ids to the bytes that they are encoded from."""
         return Decoder(self.tokens)
 
     @lazy
     def text_decoder(self) -> Decoder:
-        """The same for texts, in which special tokens may stand for other bytes than their content."""
+        """Decodes ids to text, in which special tokens may be other bytes than their content."""
         others = {id: token for id, token in self.vocabulary.decode_only if self.tokens[id] != token}
         before = b" " * (self.vocabulary.normalization.strip_decoded == "joined")
         if not others and not before:
@@ -83,7 +96,7 @@ class Core:
 
     @lazy
     def decodes_plainly(self) -> bool:
-        """Whether decoding only joins the bytes of the tokens."""
+        """True if decoding only joins the bytes of the tokens."""
         return not (self.vocabulary.normalization.strip_decoded or self.vocabulary.byte_tokens)
 
     @lazy
@@ -92,7 +105,7 @@ class Core:
         return self.splitter_with(())
 
     def splitter_with(self, special_tokens: Iterable[str]) -> Splitter:
-        """The same with special tokens, which are not cut into."""
+        """The splitter that leaves these special tokens whole."""
         vocabulary = self.vocabulary
         return Splitter(*vocabulary.split_patterns, special_tokens=special_tokens, joins=vocabulary.joined_bytes())
 
@@ -118,11 +131,11 @@ class Core:
             return Encoder(*pretoken_superword_cache(vocabulary, merger, scanner), scanner, n_ids, self.cache_bytes)
         if not vocabulary.whole_pretokens:
             tokens, dropped = vocabulary.tokens if vocabulary.dropped else (), vocabulary.dropped
-            gone = {id for id, token in enumerate(tokens) if token and token.decode(errors="ignore")[:1] in dropped}
-            cache = learning_cache(merger, *(pack_tokens(tokens, gone) if gone else vocabulary.packed))
+            excluded = {id for id, token in enumerate(tokens) if token and token.decode(errors="ignore")[:1] in dropped}
+            cache = learning_cache(merger, *(pack_tokens(tokens, excluded) if excluded else vocabulary.packed))
         elif cache is None:
-            apart = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # what no whole pretoken is
-            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, apart) if apart else vocabulary.packed))
+            never = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # no pretoken is one of these
+            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, never) if never else vocabulary.packed))
         if vocabulary.alphabet == "bytes" and not vocabulary.byte_patterns:
             events = vocabulary.event_numbers if vocabulary.order != "ranks" else None
             built = partial(known_built, merger, *vocabulary.packed) if vocabulary.whole_pretokens else None
@@ -131,14 +144,14 @@ class Core:
 
     @lazy
     def cutter(self) -> Cutter | None:
-        """Cuts a text of characters that is one pretoken, or lines that are, where no token spans; None if that could change ids."""
+        """Cuts a pretoken of characters that is a text or a line, where no token spans; None if that could change ids."""
         vocabulary, patterns = self.vocabulary, self.vocabulary.split_patterns
-        if vocabulary.alphabet == "bytes" or patterns not in ((), (LINES,)) or vocabulary.whole_pretokens:
+        if vocabulary.alphabet == "bytes" or vocabulary.order == "events" or vocabulary.whole_pretokens:
             return None
-        if vocabulary.order == "events":
+        if patterns not in ((), (LINES,)):
             return None
-        fused = vocabulary.fuse_unknown and None in starts(vocabulary.packed)[0]
-        known = starts(vocabulary.packed, {*vocabulary.byte_tokens})[1] if fused else None
+        fused = vocabulary.fuse_unknown and None in initial_ids(vocabulary.packed)[0]
+        known = initial_ids(vocabulary.packed, {*vocabulary.byte_tokens})[1] if fused else None
         cutter = Cutter(*vocabulary.packed, vocabulary.event_numbers, False, None, known)
         return None if patterns and cutter.joins_newlines else cutter
 
@@ -148,14 +161,14 @@ class Core:
         return {token: id for id, token in reversed([*enumerate(self.tokens)]) if token is not None}
 
     @lazy
-    def spelt(self) -> list[str | None]:
+    def spellings(self) -> list[str | None]:
         """Each token by id as Hugging Face spells it: "Ġlow", or "▁low" and "<0x0A>"; added tokens as they are."""
-        texts = self._spelt_tokens()
+        texts = self._ordinary_spellings()
         for token in self.vocabulary.added_tokens:
             texts[token.id] = token.content
         return texts
 
-    def _spelt_tokens(self) -> list[str | None]:
+    def _ordinary_spellings(self) -> list[str | None]:
         from ..formats.pieces import token_texts
 
         texts = token_texts(self.vocabulary, self.tokens)
@@ -165,8 +178,8 @@ class Core:
 
     @lazy
     def ids_by_spelling(self) -> dict[str, int]:
-        """The id of each token as Hugging Face spells it; the lowest where two tokens are spelt alike."""
-        return {text: id for id, text in reversed([*enumerate(self.spelt)]) if text is not None}
+        """The id of each token as Hugging Face spells it; the lowest where two tokens have the same spelling."""
+        return {text: id for id, text in reversed([*enumerate(self.spellings)]) if text is not None}
 
     @lazy
     def affixes(self) -> tuple[list[int], list[int]]:
@@ -176,14 +189,13 @@ class Core:
 
     @lazy
     def unknown_runs(self) -> re.Pattern[str]:
-        """Matches a run of characters without a token, which are one unknown id; or the character that is the unknown token."""
-        vocabulary, apart = self.vocabulary, {*self.vocabulary.byte_tokens}
-        ids = {
-            token.decode(errors="ignore"): id for id, token in enumerate(vocabulary.tokens) if token and id not in apart
-        }
+        """Matches neighbouring characters without a token, which become one unknown id; or the unknown token's own character."""
+        vocabulary, byte_tokens = self.vocabulary, {*self.vocabulary.byte_tokens}
+        ordinary = [(id, token) for id, token in enumerate(vocabulary.tokens) if token and id not in byte_tokens]
+        ids = {token.decode(errors="ignore"): id for id, token in ordinary}
         known = {re.escape(text): id for text, id in ids.items() if len(text) == 1}
-        own = [text for text, id in known.items() if id == vocabulary.unknown]
-        return re.compile("|".join([*own, f"[^{''.join(known)}]+" if known else "(?s:.)+"]))
+        unknown = [text for text, id in known.items() if id == vocabulary.unknown]
+        return re.compile("|".join([*unknown, f"[^{''.join(known)}]+" if known else "(?s:.)+"]))
 
     @lazy
     def ordered_tokens(self) -> list[tuple[bytes, int]]:
@@ -195,40 +207,40 @@ class Core:
     def decode(self, ids: Any, errors: str) -> str:
         """The text of `ids`."""
         if type(ids) is not list:
-            ids = self.listed(ids)
+            ids = self.checked_ids(ids)
         if self.decodes_plainly:
             return self.text_decoder.decode(ids, errors)
-        left_out, _ = self.left_out(ids)
+        stripped, _ = self.stripped_spaces(ids)
         if not self.vocabulary.byte_tokens or errors != "replace":
-            return self.text_decoder.decode(ids, errors)[left_out:]
+            return self.text_decoder.decode(ids, errors)[stripped:]
         divided = self.without_text and not self.without_text.isdisjoint(ids[1:-1])
         try:
             text = self.replace_byte_tokens(ids) if divided else self.text_decoder.decode(ids, "strict")
         except UnicodeDecodeError:
             text = self.replace_byte_tokens(ids)
-        return text[leading_spaces(text, left_out) :]
+        return text[leading_spaces(text, stripped) :]
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`."""
         if type(ids) is not list:
-            ids = self.listed(ids)
-        data = self.text_decoder.decode_bytes(ids)  # raises for an id that is not there
-        return data if self.decodes_plainly else data[self.left_out(ids)[0] :]
+            ids = self.checked_ids(ids)
+        data = self.text_decoder.decode_bytes(ids)  # raises for an id that is not in the vocabulary
+        return data if self.decodes_plainly else data[self.stripped_spaces(ids)[0] :]
 
     def decode_with_offsets(self, ids: list[int]) -> tuple[str, list[int]]:
         """The text of `ids`, and for each token the index of the first character that contains one of its bytes."""
         tokens, data = list(map(self.text_decoder.token, ids)), self.decode_bytes(ids)
-        starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
+        starts, characters = [], len(data) - sum(map(len, tokens))  # decoding strips spaces at the start
         for token in tokens:
             starts.append(max(0, characters - (len(token) > 0 and token[0] in CONTINUATION)))
             characters += len(token.translate(None, CONTINUATION))
         return data.decode(), starts
 
-    def stream_decoder(self, errors: str, left_out: frozenset[int]) -> StreamDecoder:
-        """A decoder that takes ids as they arrive. left_out: ids that it skips."""
+    def stream_decoder(self, errors: str, skipped_ids: frozenset[int]) -> StreamDecoder:
+        """A decoder that accepts ids as they arrive, and skips some."""
         from .streams import StreamDecoder
 
-        return StreamDecoder(self, errors, left_out)
+        return StreamDecoder(self, errors, skipped_ids)
 
     @lazy
     def special_ids(self) -> frozenset[int]:
@@ -238,12 +250,15 @@ class Core:
     def without_special(self, ids: Any) -> list[int]:
         """`ids` without those of special tokens."""
         try:
-            return [id for id in self.listed(ids) if id not in self.special_ids]
+            return [id for id in self.checked_ids(ids) if id not in self.special_ids]
         except TypeError:  # no list, or a list of lists
             raise WrongTypeError(f"ids are a list or an array of integers, not {ids!r:.40}") from None
 
-    def listed(self, ids: Any) -> Any:
-        """`ids`, which decoding may go over twice. NumPy arrays of narrow integers become int64, which the kernel reads from memory."""
+    def checked_ids(self, ids: Any) -> Any:
+        """Return `ids` as an object that can be iterated over twice. Raises WrongTypeError if they are not iterable.
+
+        NumPy arrays of narrow integers become int64, whose buffer the kernel reads.
+        """
         if type(ids) is list:
             return ids
         if not hasattr(ids, "__iter__") or getattr(ids, "ndim", 1) == 0:  # an integer of NumPy has both
@@ -252,9 +267,9 @@ class Core:
             return ids.astype("int64")
         return ids if hasattr(ids, "__len__") else list(ids)
 
-    def left_out(self, ids: Any) -> tuple[int, bool]:
-        """Return the number of spaces that decoding leaves out at the start, and whether the next ids may begin with more of them."""
-        rule, left_out = self.vocabulary.normalization.strip_decoded, 0
+    def stripped_spaces(self, ids: Any) -> tuple[int, bool]:
+        """Return the number of spaces that decoding strips at the start, and whether the next ids may begin with more of them."""
+        rule, stripped = self.vocabulary.normalization.strip_decoded, 0
         if not rule:
             return 0, False
         for id in ids:
@@ -265,16 +280,17 @@ class Core:
             if rule == "token":
                 return spaces, False
             spaces = min(spaces, 1)
-            left_out += spaces
+            stripped += spaces
             if token and (rule == "space" or spaces < len(token)):
-                return left_out, False
-        return left_out, True
+                return stripped, False
+        return stripped, True
 
     @lazy
     def never_stripped(self) -> frozenset[int | None]:
-        """SentencePiece leaves out a space that a piece has, not one of a byte token or of the unknown token.
+        """The ids whose leading spaces decoding keeps.
 
-        The Metaspace decoder of tokenizers leaves out its mark, not a space that the file has itself.
+        SentencePiece strips the space of a piece, but not of a byte token or of the unknown token. The Metaspace decoder of
+        tokenizers strips its mark, but not a space that is in the file.
         """
         vocabulary = self.vocabulary
         if vocabulary.normalization.strip_decoded == "token":
@@ -284,28 +300,30 @@ class Core:
 
     @lazy
     def without_text(self) -> frozenset[int]:
-        """The ids of tokens that decode to nothing: between two byte tokens, these are not one character."""
+        """The ids of tokens that decode to nothing. Two byte tokens around one are not one character."""
         return frozenset(id for id, token in self.vocabulary.decode_only if not token)
 
     def replace_byte_tokens(self, ids: Iterable[int]) -> str:
-        """The text, with U+FFFD for each byte token of a run that is not UTF-8; in SentencePiece outside of characters."""
-        parts = []
-        of_bytes = {*self.vocabulary.byte_tokens}
-        for is_bytes, run in itertools.groupby(ids, of_bytes.__contains__):
-            data = b"".join(map(self.text_decoder.token, run))
+        """Return the text, with U+FFFD for each of neighbouring byte tokens that are not UTF-8.
+
+        In SentencePiece, only bytes outside of any character become U+FFFD.
+        """
+        texts = []
+        byte_tokens = {*self.vocabulary.byte_tokens}
+        for is_bytes, neighbours in itertools.groupby(ids, byte_tokens.__contains__):
+            data = b"".join(map(self.text_decoder.token, neighbours))
             try:
-                parts.append(data.decode())
+                texts.append(data.decode())
             except UnicodeDecodeError:
                 if is_bytes and self.vocabulary.order == "scores":
-                    text = data.decode("utf-8", "surrogateescape")  # each byte that is not in a character
-                    parts.append("".join("\ufffd" if "\udc80" <= char <= "\udcff" else char for char in text))
+                    texts.append(re.sub("[\udc80-\udcff]", "\ufffd", data.decode("utf-8", "surrogateescape")))
                 else:
-                    parts.append("\ufffd" * len(data) if is_bytes else data.decode("utf-8", "replace"))
-        return "".join(parts)
+                    texts.append("\ufffd" * len(data) if is_bytes else data.decode("utf-8", "replace"))
+        return "".join(texts)
 
     @lazy
     def dividing_splitter(self) -> Splitter | None:
-        """The splitter that finds places where a text may be divided; None if what is on one side may change the ids of the other."""
+        """The splitter whose certain cuts may divide a text; None if the text on one side may change the ids of the other."""
         if self.scanner is None or not self.added.local:
             return None
         splitter = self.splitter_with(token.content for token in self.vocabulary.added_tokens)
@@ -321,7 +339,7 @@ class Core:
         except TypeError:
             raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}") from None
         if long and (ids := encode_divided(self, text, plan, num_threads)) is not None:
-            return self.kernel.listed(ids)
+            return self.kernel.id_list(ids)
         if self.scanner:
             try:
                 return self.kernel.encode(text, plan.refused_finder, plan.sections)
@@ -329,11 +347,11 @@ class Core:
                 return self._by_kernel("encode", text, plan)
         data = text if isinstance(text, bytes) else repair(text).encode()
         self.added.check(data, plan)
-        from .offsets import encode_parts  # late: few patterns need it
+        from .offsets import encode_sections  # late: few patterns need it
 
-        return self.kernel.listed(encode_parts(self, data, plan)[0])
+        return self.kernel.id_list(encode_sections(self, data, plan)[0])
 
-    def framed(self, ids: list[int]) -> list[int]:
+    def with_affixes(self, ids: list[int]) -> list[int]:
         """The ids of a text between those that the template puts around it."""
         before, after = self.affixes
         return [*before, *ids, *after]
@@ -355,15 +373,14 @@ class Core:
         begin_of_text: int = -1,
         continued: bool = False,
     ) -> tuple[bytearray, memoryview]:
-        """The ids of the documents of a block, and where each ends in them: see _documents_cy.encode_documents."""
+        """The ids of the documents of a block, and the end of each in them: see _documents_cy.encode_documents."""
         if self.scanner and plan.refused_finder is None:
             kernel, sections = self.kernel, plan.sections
             return encode_documents(kernel, text, ends, sections, goes_on, end_of_text, width, begin_of_text, continued)
-        bounds = [0, *ends]
-        texts = (bytes(text[start:end]) for start, end in itertools.pairwise(bounds))
-        found = [memoryview(self.encode_to_array(each, plan)).cast("B") for each in texts]
-        id_ends = array("q", itertools.accumulate(len(each) // 4 for each in found))
-        ids = array("I", b"".join(found))
+        documents = (bytes(text[start:end]) for start, end in itertools.pairwise([0, *ends]))
+        buffers = [memoryview(self.encode_to_array(document, plan)).cast("B") for document in documents]
+        id_ends = array("q", itertools.accumulate(len(buffer) // 4 for buffer in buffers))
+        ids = array("I", b"".join(buffers))
         out = write_ids(ids, id_ends, goes_on, end_of_text, width, begin_of_text, continued)
         return out, memoryview(id_ends)[: len(id_ends) - goes_on]
 
@@ -376,27 +393,22 @@ class Core:
     def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
         """The text of the first `max_tokens` tokens, or of fewer where that prefix alone has more tokens."""
         vocabulary = self.vocabulary
-        if (
-            self.scanner
-            and not vocabulary.dropped
-            and type(text) is str
-            and type(max_tokens) is int
-            and max_tokens >= 0
-        ):
+        by_kernel = self.scanner and not vocabulary.dropped
+        if by_kernel and type(text) is str and type(max_tokens) is int and max_tokens >= 0:
             unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
-            found = self._by_kernel("prefix", text, plan, min(max_tokens, sys.maxsize), vocabulary.packed[1], unknown)
-            if found is not None:
-                return found
-        from .offsets import truncate  # late: the kernel tells nearly all
+            prefix = self._by_kernel("prefix", text, plan, min(max_tokens, sys.maxsize), vocabulary.packed[1], unknown)
+            if prefix is not None:
+                return prefix
+        from .offsets import truncate  # late: the kernel can truncate nearly all texts
 
         return truncate(self, text, max_tokens, plan)
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan, *more: object) -> Any:
-        """Return the result of a method of the kernel."""
+        """Return the result of a method of the kernel. Raises SpecialTokenError for a text that the plan refuses."""
         try:
             return getattr(self.kernel, method)(text, plan.refused_finder, plan.sections, *more)
-        except ForbiddenText as found:
-            refuse(str(found))
+        except ForbiddenText as token:
+            refuse(str(token))
         except UnicodeEncodeError:  # lone surrogates
             return self._by_kernel(method, repair(text), plan, *more)
 
@@ -415,25 +427,25 @@ class Core:
 
 
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
-    """The merger, and the cache that holds all tokens where building the merger made one."""
+    """The merger, and the cache of all tokens, or None if building the merger did not need that cache."""
     if vocabulary.order == "ranks":
         return rank_merger(vocabulary.packed, vocabulary.unknown)
-    apart = {*vocabulary.byte_tokens}
-    byte_ids, points = starts(vocabulary.packed, apart)
+    byte_ids, code_points = initial_ids(vocabulary.packed, {*vocabulary.byte_tokens})
     byte_ids = [*vocabulary.byte_tokens] or byte_ids
-    characters = points if vocabulary.alphabet == "characters" else None
+    characters = code_points if vocabulary.alphabet == "characters" else None
     is_events = vocabulary.order == "events"
     if not is_events or not (vocabulary.events[:, 1] < 0).any():
-        inner = vocabulary.byte_patterns
-        extra = (
-            vocabulary.order == "scores",
-            bool(vocabulary.byte_tokens),
-            vocabulary.fuse_unknown,
-            vocabulary.dropped,
-            Splitter(*inner).scanner if inner else None,
-        )
         merger = list_merger(
-            vocabulary.packed, vocabulary.event_numbers, byte_ids, characters, vocabulary.unknown, *extra
+            vocabulary.packed,
+            vocabulary.event_numbers,
+            byte_ids,
+            characters,
+            vocabulary.unknown,
+            scores=vocabulary.order == "scores",
+            fallback=bool(vocabulary.byte_tokens),
+            fuse=vocabulary.fuse_unknown,
+            dropped=vocabulary.dropped,
+            scanner=Splitter(*vocabulary.byte_patterns).scanner if vocabulary.byte_patterns else None,
         )
         if not is_events or not merger.late:  # an event happens once, and a late merge whenever it can
             return merger, None

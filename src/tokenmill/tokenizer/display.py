@@ -20,8 +20,8 @@ _SIGNS = {" ": "·", "\t": "⇥", "\n": "⏎", "\r": "␍", "\u00a0": "⍽", "\u
 def visible(data: bytes) -> list[tuple[str, str]]:
     """`data` as runs of (kind, text), with every character visible.
 
-    kind: "text" as it is; "space" the sign of common white space; "escape" the code of another character without a picture, or
-        of a byte that is not part of a character.
+    kind: "text" as it is; "space" the sign of common white space; "escape" the code of another unprintable character, or
+        of a byte that is not in a character.
 
     >>> visible(b" a\\n\\xff")
     [('space', '·'), ('text', 'a'), ('space', '⏎'), ('escape', 'FF')]
@@ -91,9 +91,9 @@ class TokenView:
     def _repr_html_(self) -> str:
         cell = '<span style="display:inline-block;margin:0 3px 4px 0;vertical-align:top;font-family:monospace">'
         tokens = (
-            f'{cell}<span style="background:{COLOURS[place % len(COLOURS)]};color:#000;white-space:pre">{escape(label)}'
+            f'{cell}<span style="background:{COLOURS[position % len(COLOURS)]};color:#000;white-space:pre">{escape(label)}'
             f'</span><br><span style="font-size:75%;opacity:.7">{id}</span></span>'
-            for place, (id, label) in enumerate(zip(self.ids, self.labels, strict=True))
+            for position, (id, label) in enumerate(zip(self.ids, self.labels, strict=True))
         )
         return f'<div style="line-height:1.4">{"".join(tokens)}</div>'
 

@@ -14,20 +14,49 @@ from typing import Any
 
 from ..errors import UsageError
 from ..vocabulary import Vocabulary
+from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
 from ..vocabulary.library_model import LibraryModel, library_call
 from .core import Core
+from .encoding._cache_cy import PretokenCache
+from .encoding._encode_cy import Encoder
+from .merging._build_cy import initial_ids, list_merger
 from .normalization import repair
 from .special import Plan
 from .streams import StreamDecoder
 
-_KEPT = 32  # ids: more than a decoder looks back
+_CONTEXT = 32  # ids: more than a decoder looks back
 
 Spans = list[tuple[int, int]]  # of each id, its first character and the one after its last
 
 
+class SuffixedCore(Core):
+    """Encodes with BPE whose words end in a suffix."""
+
+    def __init__(self, vocabulary: Vocabulary, suffix: bytes, cache_bytes: int):
+        super().__init__(vocabulary, cache_bytes)
+        self.suffix = suffix
+
+    @lazy
+    def kernel(self) -> Encoder:
+        vocabulary, size = self.vocabulary, len(self.suffix)
+        stems = tuple(token[:-size] if token and token.endswith(self.suffix) else None for token in vocabulary.tokens)
+        first, last = initial_ids(vocabulary.packed), initial_ids(pack_tokens(stems))
+        if vocabulary.alphabet == "bytes":
+            first, last = (first[0], None), (last[0], None)
+        merger = list_merger(
+            vocabulary.packed,
+            vocabulary.event_numbers,
+            *first,
+            vocabulary.unknown,
+            dropped=vocabulary.dropped,
+            last=last,
+        )
+        return Encoder(merger, PretokenCache(merger), self.scanner, vocabulary.n_vocab, self.cache_bytes)
+
+
 class LibraryCore(Core):
-    """The methods of Core for a vocabulary whose own library encodes. There are no pretokens, no merges and no cache here."""
+    """The core of a vocabulary whose own library encodes. It has no pretokens, no merges and no cache."""
 
     scanner = kernel = cutter = None
 
@@ -36,13 +65,20 @@ class LibraryCore(Core):
         assert vocabulary.library is not None
         self.model: LibraryModel = vocabulary.library
         # Control tokens that the library finds by itself. The normalizer may write one that the text does not spell.
-        own = self.model.tokenizer.get_added_tokens_decoder() if self.model.library == "tokenizers" else {}
-        self._found = frozenset(token.content for token in own.values()) & self.added.special
-        unknown = getattr(self.model.tokenizer.model, "unk_token", None) if own else None
-        self._control = {self.added.by_content[content].id for content in self._found - {unknown}}
+        added = self.model.tokenizer.get_added_tokens_decoder() if self.model.library == "tokenizers" else {}
+        self._library_special = frozenset(token.content for token in added.values()) & self.added.special
+        unknown = getattr(self.model.tokenizer.model, "unk_token", None) if added else None
+        self._control_ids = {self.added.by_content[content].id for content in self._library_special - {unknown}}
         self._pattern = lru_cache(8)(_pattern_of)
+        suffixed = self.model.suffixed
+        self._by_kernels = None if suffixed is None else SuffixedCore(*suffixed, cache_bytes)
+        self.plan = (self._by_kernels or self).plan
 
-    def _spelt_tokens(self) -> list[str | None]:
+    @property
+    def encoder(self) -> Core:
+        return self._by_kernels or self
+
+    def _ordinary_spellings(self) -> list[str | None]:
         """Each token by id as its file spells it: "##ing", "\u2581the"."""
         model = self.model.tokenizer
         if self.model.library == "sentencepiece":
@@ -51,12 +87,14 @@ class LibraryCore(Core):
 
     @lazy
     def byte_ids(self) -> frozenset[int]:
-        """The tokens of byte fallback, of which a run is decoded as a whole."""
-        return frozenset(id for id, text in enumerate(self.spelt) if text and re.fullmatch("<0x[0-9A-F]{2}>", text))
+        """The tokens of byte fallback. Neighbouring ones are decoded together."""
+        return frozenset(id for id, text in enumerate(self.spellings) if text and re.fullmatch("<0x[0-9A-F]{2}>", text))
 
     # Encoding
 
     def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
+        if self._by_kernels is not None:
+            return self._by_kernels.encode(text, plan, num_threads)
         return self._with_spans(repair(text), plan, None)
 
     def encode_section(self, text: str | bytes) -> list[int]:
@@ -70,11 +108,11 @@ class LibraryCore(Core):
         text = data.decode()
         if normalized:
             return self._after_normalizer.encode_spans(self._normalize(text).encode(), plan)
-        of_characters: Spans = []
-        ids = self._with_spans(text, plan, of_characters)
+        character_spans: Spans = []
+        ids = self._with_spans(text, plan, character_spans)
         starts = [0, *accumulate(len(character.encode()) for character in text)]
         # tokenizers counts the suffix of a word that becomes byte tokens, which is not in the text.
-        spans = array("q", [starts[min(character, len(text))] for span in of_characters for character in span])
+        spans = array("q", [starts[min(index, len(text))] for span in character_spans for index in span])
         return array("I", ids).tobytes(), memoryview(spans), data
 
     @lazy
@@ -87,17 +125,17 @@ class LibraryCore(Core):
 
     def _normalize(self, text: str) -> str:
         """The text after the normalizer, which leaves the added tokens as they are."""
-        kept = frozenset(token.content for token in self.vocabulary.added_tokens if not token.normalized)
-        change = getattr(self.model.tokenizer.normalizer, "normalize_str", str)
-        return "".join(part if part in kept else change(part) for part in self._pattern(kept).split(text))
+        raw = frozenset(token.content for token in self.vocabulary.added_tokens if not token.normalized)
+        normalize = getattr(self.model.tokenizer.normalizer, "normalize_str", str)
+        return "".join(section if section in raw else normalize(section) for section in self._pattern(raw).split(text))
 
     def _with_spans(self, text: str, plan: Plan, spans: Spans | None) -> list[int]:
-        """The ids of a text. Their characters are put into `spans` unless it is None."""
+        """The ids of a text. Append their spans in characters to `spans` unless it is None."""
         self.added.check(text, plan)
-        all_found = self._found and plan.allowed == self._found == self.added.special
-        if all_found or not self._pattern(self.added.special).search(text):
-            ids = self._of_library(self.model.tokenizer, text, 0, spans)
-            if all_found or self._control.isdisjoint(ids):
+        allows_all = self._library_special and plan.allowed == self._library_special == self.added.special
+        if allows_all or not self._pattern(self.added.special).search(text):
+            ids = self._encode_by_library(self.model.tokenizer, text, 0, spans)
+            if allows_all or self._control_ids.isdisjoint(ids):
                 return ids
             if spans is not None:
                 spans.clear()
@@ -108,11 +146,11 @@ class LibraryCore(Core):
                 if spans is not None:
                     spans.append((start, start + len(section)))
             elif section:
-                ids += self._of_library(self.model.ordinary_tokenizer, section, start, spans)
+                ids += self._encode_by_library(self.model.ordinary_tokenizer, section, start, spans)
             start += len(section)
         return ids
 
-    def _of_library(self, tokenizer: Any, text: str, start: int, spans: Spans | None) -> list[int]:
+    def _encode_by_library(self, tokenizer: Any, text: str, start: int, spans: Spans | None) -> list[int]:
         call = partial(library_call, UsageError, f"{self.model.library} cannot encode this text")
         if self.model.library == "tokenizers":
             encoding = call(tokenizer.encode, text, add_special_tokens=False)
@@ -129,8 +167,8 @@ class LibraryCore(Core):
     # Decoding
 
     def decode(self, ids: Any, errors: str) -> str:
-        ids = [int(id) for id in self.listed(ids)]
-        self.decoder.decode_bytes(ids)  # raises for an id that is not there
+        ids = [int(id) for id in self.checked_ids(ids)]
+        self.decoder.decode_bytes(ids)  # raises for an id that is not in the vocabulary
         options = {"skip_special_tokens": False} if self.model.library == "tokenizers" else {}
         problem = f"{self.model.library} cannot decode these ids"
         return library_call(UsageError, problem, self.model.tokenizer.decode, ids, **options)
@@ -141,61 +179,58 @@ class LibraryCore(Core):
     def decode_with_offsets(self, ids: Any) -> tuple[str, list[int]]:
         text = self.decode(ids, "strict")
         starts: list[int] = []
-        kept: list[int] = []
-        before = 0  # characters of the ids that are not kept
+        context: list[int] = []
+        before = 0  # characters of the ids before `context`
         for id in ids:
-            found = self.decode(kept, "replace")
-            whole = found if text.startswith(found, before) else found.rstrip("\ufffd")  # without a part of a character
+            decoded = self.decode(context, "replace")
+            whole = decoded if text.startswith(decoded, before) else decoded.rstrip("\ufffd")  # no incomplete character
             starts.append(max([before + len(whole), *starts[-1:]]))
-            kept, own = _last_ids(self, kept, found)
-            before += len(found) - len(own)
-            kept = [*kept, id]
+            context, end = _last_ids(self, context, decoded)
+            before += len(decoded) - len(end)
+            context = [*context, id]
         return text, starts
 
-    def stream_decoder(self, errors: str, left_out: frozenset[int]) -> LibraryStreamDecoder:
-        return LibraryStreamDecoder(self, left_out)
+    def stream_decoder(self, errors: str, skipped_ids: frozenset[int]) -> LibraryStreamDecoder:
+        return LibraryStreamDecoder(self, skipped_ids)
 
 
 class LibraryStreamDecoder(StreamDecoder):
-    """The stream decoder of a LibraryCore: text is given once more ids cannot change it. The last ids are decoded each time."""
+    """The stream decoder of a LibraryCore. Each call decodes the last ids again, and returns text that no later id changes."""
 
-    def __init__(self, core: LibraryCore, left_out: frozenset[int]):
+    def __init__(self, core: LibraryCore, skipped_ids: frozenset[int]):
         self._core: LibraryCore = core
-        self._left_out = left_out
+        self._skipped_ids = skipped_ids
         self._ids: list[int] = []
-        self._given = ""
+        self._returned = ""  # text of `_ids`
 
     def feed(self, ids: int | Iterable[int]) -> str:
-        """Take one id or several. Return the text that is complete now, which may be empty."""
-        taken = (ids,) if isinstance(ids, Integral) else self._core.listed(ids)
-        added = [int(id) for id in taken if id not in self._left_out]
-        self._ids += added
-        if self._core.byte_ids.issuperset(added):
+        """Add one id or several. Return the text that is complete now, which may be empty."""
+        several = (ids,) if isinstance(ids, Integral) else self._core.checked_ids(ids)
+        new = [int(id) for id in several if id not in self._skipped_ids]
+        self._ids += new
+        if self._core.byte_ids.issuperset(new):
             return ""
         end = len(self._ids)
         while end and self._ids[end - 1] in self._core.byte_ids:
             end -= 1
         text = self._core.decode(self._ids[:end], "replace").rstrip("\ufffd")
-        new = self._take(text if text.startswith(self._given) else self._given)
-        kept, self._given = _last_ids(self._core, self._ids[:end], self._given)
-        self._ids[:end] = kept
-        return new
+        if not text.startswith(self._returned):
+            text = self._returned
+        rest = text[len(self._returned) :]
+        self._ids[:end], self._returned = _last_ids(self._core, self._ids[:end], text)
+        return rest
 
     def finish(self) -> str:
         """End the stream: return the rest of the text, and start again."""
-        rest = self._take(self._core.decode(self._ids, "replace"))
-        self._ids, self._given = [], ""
+        rest = self._core.decode(self._ids, "replace")[len(self._returned) :]
+        self._ids, self._returned = [], ""
         return rest
-
-    def _take(self, text: str) -> str:
-        new, self._given = text[len(self._given) :], text
-        return new
 
 
 def _last_ids(core: LibraryCore, ids: list[int], text: str) -> tuple[list[int], str]:
-    """The last of many ids, where they alone are decoded to the end of their `text`, and that end; else all."""
-    if len(ids) > 2 * _KEPT and (own := core.decode(ids[-_KEPT:], "replace")) and text.endswith(own):
-        return ids[-_KEPT:], own
+    """Return the last of many ids and their text, if that is the end of `text`; else `ids` and `text`."""
+    if len(ids) > 2 * _CONTEXT and (end := core.decode(ids[-_CONTEXT:], "replace")) and text.endswith(end):
+        return ids[-_CONTEXT:], end
     return ids, text
 
 

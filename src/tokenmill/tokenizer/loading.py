@@ -1,4 +1,4 @@
-"""Load a tokenizer: from a file, by the name of a published encoding, or of a model."""
+"""Load a tokenizer from a file, or by the name of a published encoding or of a model."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def load(
     from ..formats.finding import find  # late: --help needs neither
     from ..formats.reading import parse
 
-    found = find(path, download)
-    vocabulary = parse(found, split, special_tokens, force, drop_unknown)
+    file = find(path, download)
+    vocabulary = parse(file, split, special_tokens, force, drop_unknown)
     for pattern in vocabulary.split_patterns:
         if not is_named(pattern):
             tables_of(pattern)  # a pattern that cannot run is an error of the file
-    return Tokenizer(vocabulary, name=printable(path), source=found.origin()._replace(split=split))
+    return Tokenizer(vocabulary, name=printable(path), source=file.origin()._replace(split=split))
 
 
 @suggests_options

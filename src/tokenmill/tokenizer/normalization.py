@@ -1,17 +1,16 @@
-"""The steps that change text before it is split, as in Hugging Face tokenizers, on every Python.
+"""The normalization steps before text is split, as in Hugging Face tokenizers, the same in every Python version.
 
     "NFC" "NFD" "NFKC" "NFKD"                 Unicode normalization, with the tables of Unicode 9.0
     "Lowercase" "StripAccents"                each character in lower case; without marks
     ("Prepend", text)                         text before a text that is not empty
     ("Replace", old, new)                     every `old`; ("ReplaceRegex", pattern, new) every match
     ("Strip", left, right)                    without white space at the start, at the end
-    ("CharacterMap", base64, kept)            the character map of a SentencePiece model; it leaves the texts `kept`, with \\0
-                                              between them, as they are
+    ("CharacterMap", base64, kept)            the character map of a SentencePiece model; the texts in `kept`, with \\0 between
+                                              them, do not change
 
-A character that Unicode 9.0 does not assign never changes in a Unicode normalization there, never moves and never composes,
-so it divides the text into parts that are normalized alone. In those parts, all characters are assigned in 9.0, and Unicode
-guarantees that their normalization stays the same in every later version. So Python's own tables, whatever their version,
-are right.
+A character that Unicode 9.0 does not assign never changes in its normalizations, never moves and never composes.
+So the texts between such characters are normalized separately. All their characters are assigned in 9.0, and Unicode
+guarantees that their normalization is the same in every later version. So the tables of every Python version are right.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ STRIPPED = WHITE_SPACE.replace("-", "".join(map(chr, range(0x2001, 0x200A))))
 
 
 def encoded(text: str) -> tuple[str, bytes]:
-    """The text and its UTF-8; lone surrogates become U+FFFD in both. WrongTypeError for what is not a str."""
+    """The text and its UTF-8, with U+FFFD for lone surrogates. Raises WrongTypeError for an object that is not a str."""
     if not isinstance(text, str):
         raise WrongTypeError(f"text is str, not {type(text).__name__}")
     text = repair(text)
@@ -57,7 +56,7 @@ def leading_spaces(text: str, most: int) -> int:
 
 
 def repair(text: str | bytes) -> str:
-    """The text as UTF-8 can hold it: surrogate pairs become one character, lone surrogates U+FFFD, as in tiktoken."""
+    """Return a text that UTF-8 can encode: surrogate pairs become one character, lone surrogates U+FFFD, as in tiktoken."""
     if isinstance(text, bytes):
         return text.decode("utf-8", "replace")
     try:
@@ -68,17 +67,17 @@ def repair(text: str | bytes) -> str:
 
 
 def normalizer_of(steps: Iterable[Step]) -> Change:
-    """The function that applies the steps one after the other.
+    """Return the function that applies the steps in turn.
 
     >>> normalizer_of(["NFC", ("Replace", " ", "_")])("e\\u0301 a")
     'é_a'
     """
     changes = [_change_of(*((step,) if isinstance(step, str) else step)) for step in steps]
-    return lambda text: reduce(lambda found, change: change(found), changes, text)
+    return lambda text: reduce(lambda changed, change: change(changed), changes, text)
 
 
 def align(steps: Iterable[Step], text: str) -> tuple[str, list[int], list[int]]:
-    """Return the normalized text, and for each of its characters the start and end of those that it was made of.
+    """Return the normalized text, and for each of its characters the start and end of the characters that it comes from.
 
     >>> align(["NFC", ("Prepend", "_")], "e\\u0301a")
     ('_éa', [0, 0, 2], [0, 2, 3])
@@ -103,7 +102,7 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
         return [(0, 0, arguments[0])] if text else []
     if name == "Replace":
         old, new = arguments
-        return [(found.start(), found.end(), new) for found in re.finditer(re.escape(old), text)]
+        return [(*match.span(), new) for match in re.finditer(re.escape(old), text)]
     if name == "ReplaceRegex":
         return [(start, end, arguments[1]) for start, end in finder_of(arguments[0])(text)]
     if name == "Strip":
@@ -114,7 +113,7 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
     if name == "CharacterMap":
         return character_map(*arguments).edits(text)
     change = _change_of(name)
-    form = name.replace("C", "D") if name in NORMALIZERS else ""  # takes apart what the step composes
+    form = name.replace("C", "D") if name in NORMALIZERS else ""  # decomposes the results of the step
     starts = [n for n, character in enumerate(text) if n == 0 or not form or not _joins(character, form)]
     spans = pairwise([*starts, len(text)])
     return [(start, end, new) for start, end in spans if (new := change(text[start:end])) != text[start:end]]
@@ -122,19 +121,19 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
 
 @lru_cache(1 << 16)
 def _joins(character: str, form: str) -> bool:
-    """Whether a character may combine with the one before it. form: NFD, or NFKD if the step is NFKC or NFKD."""
+    """True if a character may combine with the one before it. form: NFD, or NFKD if the step is NFKC or NFKD."""
     first = unicodedata.normalize(form, character)[0]  # type: ignore[arg-type]
     return unicodedata.combining(first) > 0 or first in _joining()
 
 
 @cache
 def _compositions() -> list[tuple[str, str]]:
-    """The pairs of characters that NFC makes one, without those of Hangul and those that are younger than Unicode 9.0."""
+    """The pairs of characters that NFC composes, without those of Hangul and those that are younger than Unicode 9.0."""
     pairs = []
     for character in map(chr, chain(range(0xC0, 0x3100), range(0x11080, 0x11600))):
-        parts = unicodedata.decomposition(character).split()
-        if len(parts) == 2 and parts[0][0] != "<" and unicodedata.normalize("NFC", character) == character:
-            pairs.append((chr(int(parts[0], 16)), chr(int(parts[1], 16))))
+        points = unicodedata.decomposition(character).split()
+        if len(points) == 2 and points[0][0] != "<" and unicodedata.normalize("NFC", character) == character:
+            pairs.append((chr(int(points[0], 16)), chr(int(points[1], 16))))
     return pairs
 
 
@@ -146,10 +145,10 @@ def _joining() -> frozenset[str]:
 
 
 def joined_pairs(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
-    """Return the rows (starter, mark, 0) of pairs that the steps make another text, with `NO_POINT` as the mark where the starter
-    decomposes itself, and as the starter in (NO_POINT, mark, class + 1).
+    """Return the rows (starter, mark, 0) of pairs that the steps change together, (starter, NO_POINT, 0) of starters that decompose, and
+    (NO_POINT, mark, class + 1).
 
-    A mark in a row stays as it is after a starter that is in no row with it or with NO_POINT: nothing composes with it then.
+    A mark in a row does not change after a starter that is in no row with it or with NO_POINT: nothing composes with it then.
     """
     if charmap := _map_of(steps):
         return [(*pair, 0) for pair in charmap.pairs] + [(_NO_POINT, ord(second), 1) for second in charmap.firsts]
@@ -159,12 +158,12 @@ def joined_pairs(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
 
 
 def class_page(steps: Sequence[Step], space: str, number: int) -> tuple[bytes, bytes]:
-    """Return the classes of the 128 code points from 128 * `number` on, and what those of MAY_CHANGE become alone.
+    """Return the classes of the 128 code points from 128 * `number` on, and the texts that those of MAY_CHANGE become alone.
 
-    MAY_CHANGE: it may change alone, or with what is before it. MAY_JOIN: it may compose with the starter before it; see
-    `joined_pairs`. Otherwise the combining class + 1, or 1 where no step is one of Unicode's forms.
-    The second is UTF-8 behind 129 offsets, uint16: code point n becomes what is between offsets n and n + 1. It is empty where
-    a text with each character as it becomes alone may change in another way.
+    A class is MAY_CHANGE if the character may change alone, or with the text before it; MAY_JOIN if it may compose with the starter
+    before it, see `joined_pairs`; otherwise the combining class + 1, or 1 without a step that is one of Unicode's forms.
+    The texts are UTF-8 after 129 offsets, uint16: code point n becomes the text from offset n to n + 1. They are empty if
+    characters of the page may change together in another way.
     steps: CHARACTER_STEPS or a character map, then perhaps EXTRA_SPACES. space: becomes a space after all of them; "" for nothing.
     """
     trimmed, charmap = removes_spaces(steps), _map_of(steps)
@@ -196,7 +195,7 @@ def class_page(steps: Sequence[Step], space: str, number: int) -> tuple[bytes, b
 
 
 def _changes_alone(steps: Sequence[Step], character: str) -> bool:
-    """Whether CHARACTER_STEPS change a character in the same way alone and in a text, if no other character there can combine with it."""
+    """True if CHARACTER_STEPS change a character in the same way alone and in a text in which no other character can combine with it."""
     composes = not {"NFC", "NFKC"}.isdisjoint(steps)
     for n, step in enumerate(steps):
         character = normalizer_of([step])(character)
@@ -208,24 +207,24 @@ def _changes_alone(steps: Sequence[Step], character: str) -> bool:
 
 
 def removes_spaces(steps: Sequence[Step]) -> bool:
-    """Whether the steps end with EXTRA_SPACES."""
+    """True if the steps end with EXTRA_SPACES."""
     return (*steps[-2:],) == EXTRA_SPACES
 
 
 def only_characters(steps: Sequence[Step]) -> bool:
-    """Whether the steps change characters one by one, or with their neighbours."""
+    """True if the steps change characters one by one, or with their neighbours."""
     return len(steps) == 1 if has_map(steps) else all(step in CHARACTER_STEPS for step in steps)
 
 
 def keeps_mark(steps: Sequence[Step]) -> bool:
-    """Whether a MARK before any text stays there, or becomes a space. steps: see `only_characters`."""
+    """True if a MARK before any text stays there, or becomes a space. steps: see `only_characters`."""
     charmap = _map_of(steps)
     joins = charmap is not None and any(MARK in firsts for firsts in charmap.firsts.values())
     return not joins and normalizer_of(steps)(MARK) in (MARK, " ")
 
 
 def has_map(steps: Sequence[Step]) -> bool:
-    """Whether the first step is a character map."""
+    """True if the first step is a character map."""
     return bool(steps) and steps[0][0] == "CharacterMap"
 
 
@@ -247,15 +246,15 @@ def _change_of(name: str, *arguments) -> Change:
 
 
 def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    parts, done = [], 0
+    texts, done = [], 0
     for start, end, new in edits:
-        parts += [text[done:start], new]
+        texts += [text[done:start], new]
         done = end
-    return "".join([*parts, text[done:]])
+    return "".join([*texts, text[done:]])
 
 
 def _strip_accents(text: str) -> str:
-    """Without marks, as far as Unicode 9.0 has them."""
+    """Remove the marks of Unicode 9.0."""
     if text.isascii():
         return text
     unassigned = _unassigned()
@@ -263,12 +262,12 @@ def _strip_accents(text: str) -> str:
 
 
 def _normalize(text: str, form: str) -> str:
-    # Text that is normalized by later tables is normalized by the tables of 9.0: each of its parts is.
+    # Text that is normalized by later tables is normalized by the tables of 9.0.
     if unicodedata.is_normalized(form, text):  # type: ignore[arg-type]
         return text
-    parts = _unassigned().split(text)  # with what separates them
-    parts[::2] = (unicodedata.normalize(form, part) for part in parts[::2])  # type: ignore[arg-type]
-    return "".join(parts)
+    texts = _unassigned().split(text)  # with the unassigned characters between them
+    texts[::2] = (unicodedata.normalize(form, text) for text in texts[::2])  # type: ignore[arg-type]
+    return "".join(texts)
 
 
 @cache
@@ -282,22 +281,22 @@ def _unassigned() -> re.Pattern[str]:
         "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in spans if (first > 0xFFFF) == is_high)
         for is_high in (False, True)
     )
-    # Apart: `re` has a table of 16 bits, and goes through a list of ranges for other characters.
+    # Two sets: `re` has a table of 16 bits, and searches a list of ranges for other characters.
     return re.compile(f"([{low}]|(?=[\U00010000-\U0010ffff])[{high}])")
 
 
 @lru_cache(16)
 def character_map(data: str, kept: str) -> CharacterMap:
-    """The CharacterMap of a step. To make one takes far longer than to apply it to a short text."""
+    """Return the CharacterMap of a step. The cache saves building it, which takes far longer than applying it to a short text."""
     return CharacterMap(data, kept)
 
 
 class CharacterMap:
     """The character map of a SentencePiece model (`precompiled_charsmap`): replaces texts of a few characters.
 
-    data: the map, in base64: a double array (Darts) of keys, in front of the replacements, which end with a zero byte. At each
-        place the longest key is replaced.
-    kept: texts that stay as they are, with \\0 between them.
+    data: the map, in base64: a double array (Darts) of keys, then the replacements, which end with a zero byte. At each
+        position the longest key is replaced.
+    kept: texts that do not change, with \\0 between them.
     """
 
     def __init__(self, data: str, kept: str = ""):
@@ -327,7 +326,7 @@ class CharacterMap:
 
     @lazy
     def by_characters(self) -> bool:
-        """Whether each character changes alone in a text that no key of two or more characters can match."""
+        """True if each character changes alone in a text in which no key of two or more characters can match."""
         spaces = MARK.encode() in self.replacements or b"  " in self.replacements
         several = "".join(kept for kept in self.kept if len(kept) > 1)
         return not spaces and all(self._replaced(character) is None for character in several)
@@ -338,7 +337,7 @@ class CharacterMap:
     def edits(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield replacements: text[start:end] by another text."""
         characters = {*text}
-        alone = "".join(each for each in characters if self._replaced(each) is not None)
+        alone = "".join(character for character in characters if self._replaced(character) is not None)
         begins = [re.escape(kept) for kept in self.kept]
         begins += [f"[{re.escape(alone)}]"] * bool(alone)
         if seconds := "".join(self.firsts.keys() & characters):
@@ -365,7 +364,7 @@ class CharacterMap:
                 yield start, done, new
 
     def _next(self, unit: int, character: str) -> int:
-        """The unit that a character leads to from another, which is 0 at the start of a key; 0 for none."""
+        """The unit that follows another by a character; 0 for none. The unit at the start of a key is 0."""
         for byte in character.encode("utf-8", "surrogatepass"):
             unit ^= _offset(self.units[unit]) ^ byte
             if not byte or unit >= len(self.units) or self.units[unit] & 0x800000FF != byte:

@@ -1,4 +1,4 @@
-"""The tokenizer of a job: how it is opened."""
+"""Options to load the tokenizer of a job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TokenizerOption = Annotated[
 
 @dataclass(frozen=True)
 class Opening(Options):
-    """The options for opening a tokenizer."""
+    """The options to load a tokenizer."""
 
     # fmt: off
     split: Annotated[str | None, Option("The split pattern, for a tokenizer file that does not have it.", known=pattern_names)] = None
@@ -33,7 +33,7 @@ class Opening(Options):
         return load(tokenizer, **vars(self))
 
     def load_each(self, tokenizers: Sequence[str]) -> list[Tokenizer]:
-        """Load several tokenizers. The split pattern is for those whose files do not have one; UsageError if none needs it."""
+        """Load several tokenizers. Files without a split pattern get `split`. Raises UsageError if all files have one."""
         loaded, needed = [], self.split is None
         for tokenizer in tokenizers:
             try:
@@ -48,7 +48,7 @@ class Opening(Options):
 
 @dataclass(frozen=True)
 class EncoderOpening(Opening):
-    """The options for opening a tokenizer that encodes."""
+    """The options to load a tokenizer that encodes."""
 
     # fmt: off
     drop_unknown: Annotated[bool, Option("Drop characters without a token, as tokenizers does.", "--drop-unknown")] = False

@@ -1,8 +1,8 @@
-"""Added tokens in text: found as whole strings before the text is split, control tokens only where allowed.
+"""Added tokens in text: matched as whole strings before the text is split, special tokens only where allowed.
 
-The search goes from left to right, matches do not overlap, and of several tokens at one place the longest wins. A control
-token that is not allowed is ordinary text, so tokens nested in it or overlapping it are found (as in tiktoken). Tokens
-that are not special are found in any text, with Hugging Face's flags.
+The search goes from left to right, matches do not overlap, and of several tokens at one position the longest wins. A special
+token that is not allowed is ordinary text, so tokens inside it or overlapping it are matched (as in tiktoken). Tokens
+that are not special are matched in any text, with Hugging Face's flags.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NONE: frozenset[str] = frozenset()
 
 
 class SpecialOptions(TypedDict, total=False):
-    """The options of `Tokenizer.encode`, which all methods that encode take."""
+    """The options of all methods that encode; see `Tokenizer.encode`."""
 
     allowed_special: Specials
     disallowed_special: Specials
@@ -44,10 +44,9 @@ class SpecialOptions(TypedDict, total=False):
 class Plan(NamedTuple):
     """The treatment of special tokens that a text spells.
 
-    allowed: the control tokens to find. refused_finder: finds the texts that are an error.
-    sections: what the kernel does: it also finds the tokens that are not special, normalizes, and puts a space before a text.
-    Both are None where there is nothing to do.
-    steps: what `sections` changes text by.
+    allowed: the special tokens to match. refused_finder: finds those that are an error; None for none.
+    sections: matches them and the tokens that are not special, normalizes, and puts a space before a text; None for none of this.
+    steps: the normalization steps of `sections`.
     """
 
     allowed: frozenset[str]
@@ -57,10 +56,10 @@ class Plan(NamedTuple):
 
 
 class AddedTokens:
-    """Finds the added tokens of a vocabulary in text.
+    """The added tokens of a vocabulary, and the plans to match them.
 
     simple: nothing in a text changes, and no token includes the white space next to it. local: the tokens of a stretch
-        depend only on a few characters before it, apart from a space that is put before the text.
+        depend only on a few characters before it, except for a space that is put before the text.
     """
 
     def __init__(self, vocabulary: Vocabulary):
@@ -68,9 +67,9 @@ class AddedTokens:
         self.normalize, others = normalizer_of(changes.normalizers), changes.other_steps
         flags = any(token.lstrip or token.rstrip or token.single_word for token in vocabulary.added_tokens)
         self.simple = not (others or changes.space_mark or changes.add_prefix_space or flags)
-        found_later = changes.normalizers and any(token.normalized for token in vocabulary.added_tokens)
+        matched_later = changes.normalizers and any(token.normalized for token in vocabulary.added_tokens)
         prefixed_later = changes.add_prefix_space is True or (changes.prepends and others)
-        self.local = {*others} <= CHARACTER_STEPS and not (prefixed_later or flags or found_later)
+        self.local = {*others} <= CHARACTER_STEPS and not (prefixed_later or flags or matched_later)
         self.by_content = {token.content: token for token in vocabulary.added_tokens if token.content}
         self.special = frozenset(content for content, token in self.by_content.items() if token.special)
         self.always = frozenset(self.by_content) - self.special
@@ -78,7 +77,7 @@ class AddedTokens:
         self._sections = lru_cache(maxsize=64)(self._make_sections)
 
     def plan(self, allowed_special: Specials = NONE, disallowed_special: Specials = "all", **unknown: object) -> Plan:
-        """Return the rule that tiktoken's two arguments ask for."""
+        """Return the plan for tiktoken's two arguments."""
         if unknown:
             raise UnknownOptionError(
                 f"no option {next(iter(unknown))!r}; those for special tokens are allowed_special, disallowed_special"
@@ -88,31 +87,31 @@ class AddedTokens:
         if isinstance(disallowed_special, str) and disallowed_special != "all":
             raise UsageError(f"disallowed_special is {disallowed_special!r}; give a collection of texts, or 'all'")
         try:
-            every, others = isinstance(allowed_special, str), isinstance(disallowed_special, str)
-            allowed = self.special if every else self.special.intersection(allowed_special)
-            return self._plan(allowed, None if others else frozenset(disallowed_special))
+            allows_all, refuses_others = isinstance(allowed_special, str), isinstance(disallowed_special, str)
+            allowed = self.special if allows_all else self.special.intersection(allowed_special)
+            return self._plan(allowed, None if refuses_others else frozenset(disallowed_special))
         except (AttributeError, TypeError):
             raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
 
     def _make_plan(self, allowed: frozenset[str], refused: frozenset[str] | None) -> Plan:
-        """Return a plan. refused: None for all control tokens that are not allowed."""
+        """refused: None for all special tokens that are not allowed."""
         if refused is None:
             refused = self.special - allowed
         refused_finder = Finder({content.encode(): 0 for content in refused}) if refused else None
         return Plan(allowed, refused_finder, *self._sections(self.always | allowed))
 
     def _make_sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
-        """Return what the kernel does with the text beside the tokens `contents`, None for nothing; and its steps."""
+        """Return the kernel's treatment of a text with the tokens `contents`, None if there is nothing to do; and its steps."""
         tokens = [self.by_content[content] for content in contents]
         raw = _finder_of({token.content: token for token in tokens if not token.normalized})
         changes, mark = self.normalization, self.normalization.space_mark
         steps, prefix = changes.other_steps, PREFIXES[changes.add_prefix_space]
-        normal = {self.found_as(token.content): token for token in tokens if token.normalized}
+        normal = {self.normalized_content(token): token for token in tokens if token.normalized}
         marks = bool(mark) and ("Replace", " ", mark) in changes.normalizers
         spaces: tuple[Step, ...] = (("Replace", mark, " "),) if mark else ()
         if changes.prepends:
-            prefix = self._prefix_of_marks(steps, normal)
-            if not prefix:  # the mark before a text may be part of a token
+            prefix = self._mark_prefix(steps, normal)
+            if not prefix:  # a token may include the mark before a text
                 steps = (*changes.normalizers, *spaces)
                 return Sections(raw, _finder_of(normal), _bytes_change(steps), marks=marks), steps
         if not steps and not mark:
@@ -125,10 +124,10 @@ class AddedTokens:
         change = _bytes_change(steps)
         return Sections(raw, _finder_of(normal), change, page_of, joined, prefix, marks, trims, exact), steps
 
-    def _prefix_of_marks(self, steps: tuple[Step, ...], normal: Mapping[str, AddedToken]) -> int:
-        """The rule for a space that stands for the mark before a text; 0 if the mark must be there before tokens are found.
+    def _mark_prefix(self, steps: tuple[Step, ...], normal: Mapping[str, AddedToken]) -> int:
+        """Return the rule for a space in place of the mark before a text; 0 if tokens must be matched with the mark.
 
-        steps: the others. normal: the tokens that are found after them.
+        steps: the steps except marks. normal: the tokens that are matched after them.
         """
         normalizers, mark = self.normalization.normalizers, self.normalization.space_mark
         if any(text.startswith(" ") or token.lstrip for text, token in normal.items()):
@@ -138,13 +137,13 @@ class AddedTokens:
         first = normalizers[0] == ("Prepend", MARK) and mark == MARK
         return BARE_START if first and only_characters(steps) and keeps_mark(steps) else 0
 
-    def found_as(self, content: str) -> str:
-        """The text that a normalized token is found as."""
-        text, mark = self.normalize(content), self.normalization.space_mark
+    def normalized_content(self, token: AddedToken) -> str:
+        """The content of a token with `normalized`, as it is in text after normalization."""
+        text, mark = self.normalize(token.content), self.normalization.space_mark
         return text.replace(mark, " ") if mark else text
 
     def check(self, text: str | bytes, plan: Plan) -> None:
-        """Raise SpecialTokenError if `text` has something in it that the plan refuses."""
+        """Raise SpecialTokenError if `text` contains a token that the plan refuses."""
         if plan.refused_finder is None:
             return
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
@@ -153,13 +152,13 @@ class AddedTokens:
 
 
 def _bytes_change(steps: tuple[Step, ...]) -> Callable[[bytes], bytes]:
-    """The function that changes UTF-8 by the steps. Bytes that are not UTF-8 stay as they are."""
+    """Return the function that applies the steps to UTF-8. It does not change bytes that are not UTF-8."""
     change = normalizer_of(steps)
     return lambda data: change(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def _finder_of(tokens: Mapping[str, AddedToken]) -> Finder | None:
-    """The kernel's finder of tokens by the text that they are found as; None without tokens."""
+    """Return the finder of tokens by their texts; None without tokens."""
     if not tokens:
         return None
     ids = {text.encode(): token.id for text, token in tokens.items()}
@@ -172,12 +171,12 @@ def _finder_of(tokens: Mapping[str, AddedToken]) -> Finder | None:
 
 
 def has_word_character(text: str) -> bool:
-    """Whether a text has a word character: `\\w` of Rust."""
+    """Return whether a text has a word character: `\\w` of Rust."""
     return any(finder_of(r"\w")(text))
 
 
 def refuse(token: str) -> NoReturn:
-    """Say that `token` is in a text, and the ways out."""
+    """Raise the SpecialTokenError for `token` in a text."""
     raise SpecialTokenError(
         f"the text spells {token!r}, a disallowed special token.\n"
         f"To encode it as that control token, allow it: allowed_special={{{token!r}}}.\n"

@@ -92,10 +92,10 @@ class Tokenizer:
         if allowed_special or disallowed_special != "all":
             plan = self._core.plan(allowed_special, disallowed_special)
         ids = self._core.encode(text, plan, num_threads)
-        return self._core.framed(ids) if add_special_tokens else ids
+        return self._core.with_affixes(ids) if add_special_tokens else ids
 
     def encode_ordinary(self, text: str, **unknown: Never) -> list[int]:
-        """The ids of `text`, with special tokens as ordinary text: `encode(text, disallowed_special=())`."""
+        """Return `encode(text, disallowed_special=())`: special tokens are ordinary text."""
         if unknown:
             refuse_unknown("encode_ordinary", unknown, ["text"])
         return self._core.encode(text, self._ordinary)
@@ -104,7 +104,7 @@ class Tokenizer:
         """The ids of bytes, UTF-8 or not, without added tokens and normalization. `decode_bytes` returns `data`.
 
         For the split pattern, a byte outside of any well-formed UTF-8 character is a character of its own, and not a
-        letter, number or white space. WordPiece and Unigram vocabularies encode U+FFFD in its place.
+        letter, number or white space. WordPiece and Unigram vocabularies encode it as U+FFFD.
         """
         if isinstance(data, str):  # NumPy's str also has a buffer, of UTF-32
             raise TypeError
@@ -138,7 +138,7 @@ class Tokenizer:
         num_threads: the number of threads (None: all cores).
         """
         lists = batches.encode_batch(self._core, texts, self._plan(special), num_threads)
-        return list(map(self._core.framed, lists)) if add_special_tokens else lists
+        return list(map(self._core.with_affixes, lists)) if add_special_tokens else lists
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
         """The ids of each text, with special tokens as ordinary text, on `num_threads` threads (None: all cores)."""
@@ -174,13 +174,13 @@ class Tokenizer:
         >>> tok.encode_single_token(b"low")
         310
         """
-        given: Any = text_or_bytes
-        if unknown or type(given) not in (str, bytes):
-            given = bytes(given) if isinstance(given, bytearray | memoryview) else given
-            given = checked_argument("encode_single_token", unknown, str | bytes, text_or_bytes=given)
-        token = given.encode(errors="surrogatepass") if isinstance(given, str) else given
-        if (id := self._core.ids_by_token.get(token)) is None:
-            raise UnknownTokenError(f"{given!r} is not a token of the vocabulary; encode it to see its tokens")
+        token: Any = text_or_bytes
+        if unknown or type(token) not in (str, bytes):
+            token = bytes(token) if isinstance(token, bytearray | memoryview) else token
+            token = checked_argument("encode_single_token", unknown, str | bytes, text_or_bytes=token)
+        data = token.encode(errors="surrogatepass") if isinstance(token, str) else token
+        if (id := self._core.ids_by_token.get(data)) is None:
+            raise UnknownTokenError(f"{token!r} is not a token of the vocabulary; encode it to see its tokens")
         return id
 
     def encode_with_offsets(self, text: str, *, normalized: bool = False, **special: Unpack[SpecialOptions]) -> Offsets:
@@ -316,7 +316,7 @@ class Tokenizer:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary this tokenizer was made from."""
+        """The vocabulary that this tokenizer encodes with."""
         return self._core.vocabulary
 
     @property
@@ -349,8 +349,8 @@ class Tokenizer:
         """The id of the special token <|endoftext|>. Raises UnknownTokenError (a KeyError) if there is none."""
         if (id := self.vocabulary.special_tokens.get("<|endoftext|>")) is None:
             names = list(self.vocabulary.special_tokens)
-            found = (", ".join(names[:12]) or "none") + f" and {len(names) - 12:,} more" * (len(names) > 12)
-            raise UnknownTokenError(f"the vocabulary has no special token '<|endoftext|>'; it has {found}")
+            listed = (", ".join(names[:12]) or "none") + f" and {len(names) - 12:,} more" * (len(names) > 12)
+            raise UnknownTokenError(f"the vocabulary has no special token '<|endoftext|>'; it has {listed}")
         return id
 
     def is_special_token(self, id: int, **unknown: Never) -> bool:
@@ -370,15 +370,15 @@ class Tokenizer:
     @property
     def mergeable_ranks(self) -> dict[bytes, int]:
         """The ordinary tokens: bytes -> id, as tiktoken.Encoding accepts them."""
-        gone = self.vocabulary.removed
-        return {token: id for id, token in enumerate(self.vocabulary.tokens) if token is not None and id not in gone}
+        removed = self.vocabulary.removed
+        return {token: id for id, token in enumerate(self.vocabulary.tokens) if token is not None and id not in removed}
 
     @property
     def events(self) -> list[Event]:
         """In training order: ("merge", left id, right id, new id) and ("remove", id)."""
         return self.vocabulary.event_list()
 
-    # With Hugging Face's names. Tokens are spelt as there: " low" is "Ġlow".
+    # Methods with Hugging Face's names and spellings: the token " low" is "Ġlow".
 
     def __len__(self) -> int:
         return self.n_vocab
@@ -388,7 +388,7 @@ class Tokenizer:
         return dict(self._core.ids_by_spelling)
 
     def token_to_id(self, token: str | bytes, **unknown: Never) -> int | None:
-        """The id of a token, given as `get_vocab` spells it or as its bytes; None if it is not in the vocabulary.
+        """The id of a token, as `get_vocab` spells it or as its bytes; None if it is not in the vocabulary.
 
         >>> tok.token_to_id("Ġlow") == tok.token_to_id(b" low")
         True
@@ -403,8 +403,8 @@ class Tokenizer:
         """The token with this id, as `get_vocab` spells it; None if there is none."""
         if unknown or type(id) is not int:
             id = int(checked_argument("id_to_token", unknown, int, id=id))
-        spelt = self._core.spelt
-        return spelt[id] if 0 <= id < len(spelt) else None
+        spellings = self._core.spellings
+        return spellings[id] if 0 <= id < len(spellings) else None
 
     def add_special_tokens(self, texts: Iterable[str]) -> Tokenizer:
         """A new tokenizer with more control tokens. All existing ids stay the same.

@@ -1,10 +1,10 @@
 """`TransformersTokenizer`: a tokenizer as a PreTrainedTokenizerFast of transformers.
 
 The base class has transformers' interface: arguments, special tokens, chat templates, saving. This one encodes and decodes
-with tokenmill's kernels, a batch at a time; rows.py puts the rows together.
+with tokenmill's kernels, a batch at a time; rows.py builds the rows.
 
-The base class does the rest with `_tokenizer`, an object of the Rust library tokenizers. It is made on first use, for the words
-of tokens (`word_ids`), pairs of texts, and code that asks for `backend_tokenizer`.
+For the words of tokens (`word_ids`), pairs of texts, and code that uses `backend_tokenizer`, the base class uses `_tokenizer`, an
+object of the Rust library tokenizers, which is built on first use.
 """
 
 from __future__ import annotations
@@ -40,12 +40,11 @@ from .rows import Rows, Texts
 from .special import Plan
 
 _FLAGS = AddedToken._fields[2:]
-_MADE = ("rust", "spaces")  # of the vocabulary on first use. Pickles and the hashes of datasets leave them out
+_LAZY = ("rust", "spaces")  # built on first use. Pickles and the hashes of datasets leave them out
 _PARAMETERS = inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters
-_OPTIONS = {name: each.default for name, each in _PARAMETERS.items() if each.default is not each.empty}
+_OPTIONS = {name: option.default for name, option in _PARAMETERS.items() if option.default is not option.empty}
 
-
-# The types of settings. Others are kept as they are, for code that looks for them.
+# The types of settings. Other settings are stored, for code that looks for them.
 _TOKEN = str | RustAddedToken | None
 _SIDE = Literal["left", "right"]
 _SETTINGS: dict[str, Any] = {
@@ -64,7 +63,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 def with_settings(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
-    """The tokenizer of a core. UsageError for settings that transformers does not accept."""
+    """Return the tokenizer of a core. Raises UsageError for settings that transformers does not accept."""
     refuse_wrong_types(settings, _SETTINGS, {})
     try:
         return TransformersTokenizer(core, **settings)
@@ -78,10 +77,10 @@ def with_settings(core: Core, settings: dict[str, Any]) -> TransformersTokenizer
 
 
 class TransformersTokenizer(PreTrainedTokenizerFast):
-    """A tokenizer with the methods of transformers. Special tokens in texts are found, as in transformers.
+    """A tokenizer with the methods of transformers. Special tokens in texts are matched, as in transformers.
 
-    core: what encodes and decodes.
-    settings: those of transformers' class. By default, they are those of the file.
+    core: encodes and decodes.
+    settings: arguments of transformers' class. By default, they are those of the file.
 
     >>> tok.as_transformers()("low lower").input_ids
     [310, 402]
@@ -96,7 +95,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             core = (core_of(vocabulary),)
         self.core = core[0]
         vocabulary = self.vocabulary
-        given = settings.keys()
+        arguments = settings.keys()
         settings = {**vocabulary.config, **roles_of(vocabulary), **settings}
         if not {"extra_special_tokens", "additional_special_tokens", "name_or_path"} & settings.keys():
             named = [str(settings.get(role)) for role in self.SPECIAL_TOKENS_ATTRIBUTES]
@@ -114,14 +113,16 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         known = {token.content: token for token in self.vocabulary.added_tokens}
         new = [token for token in (*roles.values(), *self._extra_special_tokens) if str(token) not in known]
         # As in transformers, a role in the files makes a token special.
-        of_files = [str(token) for role, token in roles.items() if added or role not in given]
-        self._add_tokens([*(_rust_token(known[text]) for text in of_files if text in known), *new], special_tokens=True)
+        from_files = [str(token) for role, token in roles.items() if added or role not in arguments]
+        self._add_tokens(
+            [*(_rust_token(known[text]) for text in from_files if text in known), *new], special_tokens=True
+        )
         if self._should_update_post_processor:
             self.update_post_processor()
 
     @classmethod
     def convert_to_native_format(cls, trust_remote_code: bool = False, **settings: Any) -> dict[str, Any]:
-        """Return the arguments that `from_pretrained` passes on: all that it found."""
+        """Return the arguments that `from_pretrained` passes on: all of them."""
         return settings
 
     # The vocabulary
@@ -132,26 +133,26 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return self.core.vocabulary
 
     def _change(self, vocabulary: Vocabulary) -> None:
-        """Go on with another vocabulary."""
+        """Replace the vocabulary."""
         self.core = core_of(vocabulary, self.core.cache_bytes)
-        for name in _MADE:
+        for name in _LAZY:
             vars(self).pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in _MADE}
+        return {name: value for name, value in vars(self).items() if name not in _LAZY}
 
     @lazy
     def rust(self) -> Any:
-        """The object of tokenizers. ConversionError if none gives the same ids."""
+        """The object of tokenizers. Raises ConversionError if none returns the same ids."""
         rust = to_hf(self.vocabulary)
         if rust.post_processor is None:
-            rust.post_processor = ByteLevel(trim_offsets=False)  # which changes nothing, but tells text from padding
+            rust.post_processor = ByteLevel(trim_offsets=False)  # changes nothing, and distinguishes text from padding
         return rust
 
     @lazy
     def spaces(self) -> np.ndarray:
         """The number of spaces that each token begins and ends with."""
-        texts = [text or "" for text in self.core.spelt]
+        texts = [text or "" for text in self.core.spellings]
         space = "Ġ \t\n\r" if self.vocabulary.alphabet == "bytes" else " \t\n\r"
         counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
         return np.array(counts, np.int64).reshape(-1, 2)
@@ -179,7 +180,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return len(new)
 
     def update_post_processor(self) -> None:
-        """Make the template that `add_bos_token` and `add_eos_token` ask for."""
+        """Set the template for `add_bos_token` and `add_eos_token`."""
         bos = ((self.bos_token, 0),) if self.add_bos_token and self.bos_token else ()
         eos = ((self.eos_token, 0),) if self.add_eos_token and self.eos_token else ()
         self._add_bos_token, self._add_eos_token = bool(bos), bool(eos)
@@ -220,7 +221,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return self.unk_token_id if id is None and token != self._special_tokens_map["unk_token"] else id
 
     def _convert_id_to_token(self, index: int) -> str | None:
-        return self.core.spelt[index] if 0 <= index < self.vocabulary.n_vocab else None
+        return self.core.spellings[index] if 0 <= index < self.vocabulary.n_vocab else None
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         if isinstance(ids, int):
@@ -232,117 +233,118 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return sum(isinstance(item, str) for item, _ in self._items(pair, True))
 
     def _items(self, pair: bool, add_special_tokens: bool) -> tuple[tuple[str | int, int], ...]:
-        """The items that a row consists of."""
+        """The items of a row."""
         template = self.vocabulary.template.of_tokens(self.core.ids_by_spelling if add_special_tokens else ())
         return template.pair if pair else template.single
 
     # Encoding
 
     def _encode_plus(  # type: ignore[override]
-        self, text: Any, text_pair: Any = None, of_chat: bool = False, **given: Any
+        self, text: Any, text_pair: Any = None, of_chat: bool = False, **arguments: Any
     ) -> BatchEncoding:
-        """The method of transformers with all its options. of_chat: the encodings are to have the spans of a chat."""
-        of = SimpleNamespace(**_OPTIONS | given)
+        """The method of transformers with all its options. of_chat: the encodings have the spans of a chat."""
+        args = SimpleNamespace(**_OPTIONS | arguments)
+        max_length = args.max_length or 0
 
         def by_rust() -> BatchEncoding:
-            return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **given | {"return_tensors": None})
+            return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **arguments | {"return_tensors": None})
 
-        batch, is_batch = _batch_of(text, text_pair, of.is_split_into_words)
-        only_second = of.truncation_strategy == TruncationStrategy.ONLY_SECOND
-        sides = {of.padding_side or self.padding_side, self.truncation_side}
-        if not sides <= {"left", "right"} or min(of.max_length or 0, of.stride) < 0:
+        batch, is_batch = _batch_of(text, text_pair, args.is_split_into_words)
+        only_second = args.truncation_strategy == TruncationStrategy.ONLY_SECOND
+        sides = {args.padding_side or self.padding_side, self.truncation_side}
+        if not sides <= {"left", "right"} or min(max_length, args.stride) < 0:
             raise UsageError(
-                f"max_length {of.max_length}, stride {of.stride}, sides {sorted(sides)}: numbers are 0 or more, sides left or right"
+                f"max_length {args.max_length}, stride {args.stride}, sides {sorted(sides)}: numbers are 0 or more, sides left or right"
             )
-        if batch is None or only_second or given.get("sanitize_control_tokens"):
-            return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **given)
+        if batch is None or only_second or arguments.get("sanitize_control_tokens"):
+            return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **arguments)
 
-        split_special = self.split_special_tokens if of.split_special_tokens is None else of.split_special_tokens
+        split_special = self.split_special_tokens if args.split_special_tokens is None else args.split_special_tokens
         plan = self.core.plan(() if split_special else "all", ())
-        truncates = of.truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and of.max_length is not None
-        offsets, from_left = of.return_offsets_mapping, self.truncation_side == "left"
-        pads = of.padding_strategy != PaddingStrategy.DO_NOT_PAD
+        truncates = args.truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and args.max_length is not None
+        offsets, from_left = args.return_offsets_mapping, self.truncation_side == "left"
+        pads = args.padding_strategy != PaddingStrategy.DO_NOT_PAD
         names = self.model_input_names
-        with_types = "token_type_ids" in names if of.return_token_type_ids is None else of.return_token_type_ids
-        with_mask = "attention_mask" in names if of.return_attention_mask is None else of.return_attention_mask
-        others = of.return_special_tokens_mask, of.return_length, of.return_overflowing_tokens
+        with_types = "token_type_ids" in names if args.return_token_type_ids is None else args.return_token_type_ids
+        with_mask = "attention_mask" in names if args.return_attention_mask is None else args.return_attention_mask
+        others = args.return_special_tokens_mask, args.return_length, args.return_overflowing_tokens
         if isinstance(text, str) and not (pads or with_types or offsets or of_chat or any(others)):
-            before, after = self.core.affixes if of.add_special_tokens else ([], [])
-            one = self.core.encode(text, plan)
-            if truncates and len(one) > (room := max(0, (of.max_length or 0) - len(before + after))):
-                one = one[len(one) - room :] if from_left else one[:room]
-            one = [*before, *one, *after]
-            self._eventual_warn_about_too_long_sequence(one, of.max_length, of.verbose)
-            data: dict[str, Any] = {"input_ids": one} | ({"attention_mask": [1] * len(one)} if with_mask else {})
-            if of.return_tensors is not None:
+            before, after = self.core.affixes if args.add_special_tokens else ([], [])
+            ids = self.core.encode(text, plan)
+            if truncates and len(ids) > (room := max(0, max_length - len(before + after))):
+                ids = ids[len(ids) - room :] if from_left else ids[:room]
+            ids = [*before, *ids, *after]
+            self._eventual_warn_about_too_long_sequence(ids, args.max_length, args.verbose)
+            data: dict[str, Any] = {"input_ids": ids} | ({"attention_mask": [1] * len(ids)} if with_mask else {})
+            if args.return_tensors is not None:
                 data = {name: [np.array(row, np.int64)] for name, row in data.items()}
-            return LazyEncoding(data, by_rust, tensor_type=of.return_tensors, n_sequences=1)
+            return LazyEncoding(data, by_rust, tensor_type=args.return_tensors, n_sequences=1)
 
-        texts = self._encode_texts(batch, of.is_split_into_words, plan, offsets or of_chat)
-        items = self._items(False, of.add_special_tokens)
+        texts = self._encode_texts(batch, args.is_split_into_words, plan, offsets or of_chat)
+        items = self._items(False, args.add_special_tokens)
         columns = [self.core.ids_by_spelling[item] if isinstance(item, str) else None for item, _ in items]
         sample = np.arange(len(batch))
         if truncates:
-            room = max(0, (of.max_length or 0) - sum(id is not None for id in columns))
-            if of.return_overflowing_tokens:
-                texts, sample = texts.windows(room, of.stride, from_left)
+            room = max(0, max_length - sum(id is not None for id in columns))
+            if args.return_overflowing_tokens:
+                texts, sample = texts.windows(room, args.stride, from_left)
             else:
                 texts = texts.cut(room, from_left)
-        width = (of.max_length or 0) if of.padding_strategy == PaddingStrategy.MAX_LENGTH else "longest" if pads else 0
-        pad_left, pad_id = (of.padding_side or self.padding_side) == "left", self.pad_token_id if pads else 0
-        rows = Rows(texts, columns, width, of.pad_to_multiple_of, pad_left, of.return_tensors is None)
+        width = max_length if args.padding_strategy == PaddingStrategy.MAX_LENGTH else "longest" if pads else 0
+        pad_left, pad_id = (args.padding_side or self.padding_side) == "left", self.pad_token_id if pads else 0
+        rows = Rows(texts, columns, width, args.pad_to_multiple_of, pad_left, args.return_tensors is None)
 
-        data = {"input_ids": rows.divided(rows.ids(pad_id), self._listed)}
+        data = {"input_ids": rows.divided(rows.ids(pad_id), self._id_list)}
         if with_types:
-            data["token_type_ids"] = rows.of_columns([type_id for _, type_id in items], self.pad_token_type_id)
+            data["token_type_ids"] = rows.by_column([type_id for _, type_id in items], self.pad_token_type_id)
         if with_mask:
-            data["attention_mask"] = rows.of_columns([1] * len(columns), 0)
-        if of.return_special_tokens_mask:
-            data["special_tokens_mask"] = rows.of_columns([int(id is not None) for id in columns], 1)
+            data["attention_mask"] = rows.by_column([1] * len(columns), 0)
+        if args.return_special_tokens_mask:
+            data["special_tokens_mask"] = rows.by_column([int(id is not None) for id in columns], 1)
         if offsets:
             data["offset_mapping"] = rows.divided(
                 self._trimmed(rows, pad_id), lambda spans: [*map(tuple, spans.tolist())]
             )
-        # A list of arrays is taken as it is, an array is flattened first.
-        if of.return_tensors in ("pt", TensorType.PYTORCH):
+        # PyTorch converts a list of arrays directly, and flattens an array first.
+        if args.return_tensors in ("pt", TensorType.PYTORCH):
             data = {name: [*value] for name, value in data.items()}
-        if of.return_length:
+        if args.return_length:
             data["length"] = rows.lengths
-        if of.return_overflowing_tokens:
+        if args.return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = sample.tolist()
-        self._eventual_warn_about_too_long_sequence(range(max(rows.lengths, default=0)), of.max_length, of.verbose)  # type: ignore[arg-type]
-        if not is_batch and of.return_tensors is None and not of.return_overflowing_tokens:
+        self._eventual_warn_about_too_long_sequence(range(max(rows.lengths, default=0)), args.max_length, args.verbose)  # type: ignore[arg-type]
+        if not is_batch and args.return_tensors is None and not args.return_overflowing_tokens:
             data = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
-        encoding = LazyEncoding(data, by_rust, tensor_type=of.return_tensors, n_sequences=1)
+        encoding = LazyEncoding(data, by_rust, tensor_type=args.return_tensors, n_sequences=1)
         if of_chat:
             spans = np.split(rows.spans(), rows.ends[1:-1])
-            encoding._encodings = [SimpleNamespace(offsets=each.tolist()) for each in spans]
+            encoding._encodings = [SimpleNamespace(offsets=array.tolist()) for array in spans]
         return encoding
 
     def _encode_texts(self, sentences: list[Any], are_words: bool, plan: Plan, spans: bool) -> Texts:
-        """Encode texts, or lists of words, with their offsets if `spans`."""
+        """Encode texts, or lists of words. spans: with the span of each id."""
         core = self.core
         flat = [word for words in sentences for word in words] if are_words else sentences
         if spans:
             encoded = [encode_with_offsets(core, text, plan) for text in flat]
-            bounds = np.cumsum([0, *(len(each.ids) for each in encoded)])
-            ids = np.array([id for each in encoded for id in each.ids], np.uint32)
-            all_spans = np.concatenate([np.empty((0, 2), np.int64), *(each.characters for each in encoded)])
+            bounds = np.cumsum([0, *(len(offsets.ids) for offsets in encoded)])
+            ids = np.array([id for offsets in encoded for id in offsets.ids], np.uint32)
+            all_spans = np.concatenate([np.empty((0, 2), np.int64), *(offsets.characters for offsets in encoded)])
         else:
             ids, bounds = encode_flat(core, flat, plan, None)
         if are_words:
             bounds = bounds[np.cumsum([0, *map(len, sentences)])]
         return Texts(ids, all_spans if spans else None, bounds[:-1], np.diff(bounds))
 
-    def _listed(self, ids: np.ndarray) -> list[int]:
-        """A list of ids, by the kernel if there is one: it keeps the objects of Python."""
+    def _id_list(self, ids: np.ndarray) -> list[int]:
+        """A list of ids. The kernel reuses the int objects."""
         kernel = self.core.kernel
-        return ids.tolist() if kernel is None else kernel.listed(ids.astype(np.uint32).view(np.uint8))
+        return ids.tolist() if kernel is None else kernel.id_list(ids.astype(np.uint32).view(np.uint8))
 
     def _trimmed(self, rows: Rows, pad_id: int) -> np.ndarray:
-        """The spans of all rows, without the spaces at their ends if the template says so."""
+        """The spans of all rows, without the spaces at their ends if the template trims them."""
         trims, spans = self.vocabulary.template.trims, rows.spans()
-        if not trims or self.vocabulary.library is not None:  # the library has done it
+        if not trims or self.vocabulary.library is not None:  # trimmed by the library
             return spans
         start, end = spans.T
         before, after = self.spaces[rows.ids(pad_id)].T
@@ -360,12 +362,12 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return self.core.encode(text, self.core.plan((), ()))
 
     def apply_chat_template(self, conversation: Any, *arguments: Any, **options: Any) -> Any:
-        """The same as transformers' method."""
+        """See transformers' method."""
         if not options.get("return_assistant_tokens_mask"):
             return super().apply_chat_template(conversation, *arguments, **options)
         options["tokenizer_kwargs"] = {**(options.get("tokenizer_kwargs") or {}), "of_chat": True}
         chat: Any = super().apply_chat_template(conversation, *arguments, **options)
-        del chat._encodings  # from here on those of the Rust library
+        del chat._encodings  # later uses get those of the Rust library
         return chat
 
     # Decoding
@@ -420,7 +422,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
 
 class LazyEncoding(BatchEncoding):
-    """A BatchEncoding whose `encodings` are made on first use, by `encode`, which asks the Rust library."""
+    """A BatchEncoding whose `encodings` are computed on first use, by `encode` with the Rust library."""
 
     is_fast = True
 
@@ -450,13 +452,13 @@ def _vocabulary_of(rust: Any) -> Vocabulary:
 
 
 def _encoder_of(vocabulary: Vocabulary) -> Any:
-    """Return the function that `formats.write` checks a file with."""
+    """Return the object with which `formats.write` checks a file."""
     core = core_of(vocabulary, 0)
     return SimpleNamespace(encode=lambda text, **special: core.encode(text, core.plan(**special)))
 
 
 def _batch_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[Any] | None, bool]:
-    """The texts or lists of words, and whether they are a batch; None for pairs of texts, and for what is no text."""
+    """Return the texts or lists of words, and whether they are a batch. None for pairs of texts, and for objects that are no texts."""
     sequence = (list, tuple)
     is_batch = isinstance(text, sequence) and (not are_words or (len(text) > 0 and isinstance(text[0], sequence)))
     batch = [*text] if is_batch else [text]
@@ -464,4 +466,4 @@ def _batch_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[Any] | N
     if are_words:
         fits = fits and all(isinstance(words, sequence) for words in batch)
     texts = [word for words in batch for word in words] if fits and are_words else batch
-    return batch if fits and all(isinstance(each, str) for each in texts) else None, is_batch
+    return batch if fits and all(isinstance(item, str) for item in texts) else None, is_batch

@@ -1,4 +1,4 @@
-"""The vocabulary: what training makes, what files hold, and what everything else reads."""
+"""Vocabularies and their changes."""
 
 from ..split.patterns import PATTERNS
 from .library_model import LibraryModel

@@ -1,4 +1,4 @@
-"""`lazy`: an attribute that is computed on first use; and what a fork waits for."""
+"""`lazy`, an attribute that is computed on first use; and a hook that finishes imports before a fork."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Value = TypeVar("Value")
 class lazy(Generic[Value]):
     """An attribute that is computed on first use. Like functools.cached_property, but without a lock in any Python version.
 
-    A fork while another thread holds such a lock would leave it held forever in the child. Here, threads that ask at the
-    same time may compute the value twice; one of the two is kept.
+    A fork while another thread has acquired such a lock would leave it locked forever in the child. Here, threads that ask
+    at the same time may compute the value twice; one of the two is kept.
     """
 
     def __init__(self, compute: Callable[[Any], Value]):
@@ -32,17 +32,17 @@ class lazy(Generic[Value]):
 
 
 def _finish_imports() -> None:
-    """Wait for what other threads import. In the child of a fork, the lock of such a module would be held forever.
+    """Wait for the imports of other threads. In the child of a fork, the lock of such a module would stay locked forever.
 
     A thread that forks while it imports a module itself does not wait: another thread may wait for that module.
     """
     locks = getattr(importlib._bootstrap, "_module_locks", {})  # type: ignore[attr-defined]
     while True:
         owners = {name: getattr(lock(), "owner", None) for name, lock in [*locks.items()]}
-        held = [name for name, owner in owners.items() if owner is not None]
-        if not held or get_ident() in owners.values():
+        importing = [name for name, owner in owners.items() if owner is not None]
+        if not importing or get_ident() in owners.values():
             return
-        for name in held:
+        for name in importing:
             with suppress(Exception):  # which the importing thread raises
                 importlib.import_module(name)
 

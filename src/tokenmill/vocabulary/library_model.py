@@ -7,11 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import require
 from .lazy import lazy
 from .validation import VocabularyError
+
+if TYPE_CHECKING:
+    from .vocabulary import Vocabulary
 
 Result = TypeVar("Result")
 _RUST_TYPES = r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
@@ -21,15 +24,17 @@ class LibraryModel:
     """The content of a tokenizer file, and its algorithm.
 
     data: a tokenizer.json, which tokenizers reads, or a SentencePiece model, which sentencepiece reads.
-    kind: "WordPiece", "Unigram", "WordLevel", "BPE", ...; for people.
+    kind: "WordPiece", "Unigram", "WordLevel", "BPE", ...: the display name of the algorithm.
+    suffixed: for BPE whose words end in a suffix, such as CLIP's, what the kernels need for the same ids: a vocabulary whose merges know
+        nothing of the suffix, and the suffix.
     """
 
-    def __init__(self, data: bytes, kind: str):
-        self.data, self.kind = data, kind
+    def __init__(self, data: bytes, kind: str, suffixed: tuple[Vocabulary, bytes] | None = None):
+        self.data, self.kind, self.suffixed = data, kind, suffixed
 
     @property
     def library(self) -> str:
-        """The library that reads the file."""
+        """The name of the library: "tokenizers" or "sentencepiece"."""
         return "tokenizers" if self.data.lstrip()[:1] == b"{" else "sentencepiece"
 
     @lazy
@@ -39,7 +44,7 @@ class LibraryModel:
 
     @lazy
     def ordinary_tokenizer(self) -> Any:
-        """The same, where control tokens in text are ordinary text, and never found in it."""
+        """The same, but control tokens in text are ordinary text."""
         if self.library == "sentencepiece":
             return self.tokenizer
         tokenizer = self.open(_without_control_tokens(self.data))
@@ -47,25 +52,24 @@ class LibraryModel:
         return tokenizer
 
     def count_dropped(self, text: str, allowed: Collection[str]) -> int:
-        """The number of characters, after normalization and splitting, that have no token in a BPE model and are dropped.
+        """Return the number of characters, after normalization and splitting, that have no token in a BPE model and are dropped.
 
-        allowed: the control tokens that are found in the text.
+        allowed: the control tokens that are matched in the text.
         """
-        if self._known is None:
+        if self._has_token is None:
             return 0
-        steps = self.tokenizer
-        for token in steps.get_added_tokens_decoder().values():
+        tokenizer = self.tokenizer
+        for token in tokenizer.get_added_tokens_decoder().values():
             text = text if token.special and token.content not in allowed else text.replace(token.content, "")
-        text = text if steps.normalizer is None else steps.normalizer.normalize_str(text)
-        parts = (
-            [text] if steps.pre_tokenizer is None else [each for each, _ in steps.pre_tokenizer.pre_tokenize_str(text)]
-        )
-        counts = Counter("".join(parts))
-        return sum(count for each, count in counts.items() if not self._known(each))
+        if tokenizer.normalizer is not None:
+            text = tokenizer.normalizer.normalize_str(text)
+        if tokenizer.pre_tokenizer is not None:
+            text = "".join(pretoken for pretoken, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text))
+        return sum(count for character, count in Counter(text).items() if not self._has_token(character))
 
     @lazy
-    def _known(self) -> Callable[[str], bool] | None:
-        """Returns whether a character has a token, or tokens for its bytes; None for a model that drops nothing."""
+    def _has_token(self) -> Callable[[str], bool] | None:
+        """A function: True for a character with a token, or with tokens for its bytes. None for a model that drops nothing."""
         import json  # late, like the other import of it: it takes a millisecond, and kernels need none
 
         if self.library != "tokenizers" or self.kind != "BPE":
@@ -73,10 +77,10 @@ class LibraryModel:
         model = json.loads(self.data)["model"]
         if model.get("unk_token") is not None:
             return None
-        known = model["vocab"].keys()
+        vocab = model["vocab"]
         if not model.get("byte_fallback"):
-            return known.__contains__
-        return lambda each: each in known or all(f"<0x{byte:02X}>" in known for byte in each.encode())
+            return vocab.__contains__
+        return lambda text: text in vocab or all(f"<0x{byte:02X}>" in vocab for byte in text.encode())
 
     def open(self, data: bytes) -> Any:
         """Return a new object of the library. VocabularyError if it cannot read `data`."""
@@ -90,13 +94,13 @@ class LibraryModel:
         return tokenizer
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LibraryModel, (self.data, self.kind)
+        return LibraryModel, (self.data, self.kind, self.suffixed)
 
 
 def _without_control_tokens(data: bytes) -> bytes:
-    """The content of a tokenizer.json whose control tokens have, in the vocabulary, names that no text spells.
+    """Return a tokenizer.json whose vocabulary has, for control tokens, names that no text spells.
 
-    tokenizers takes those for ordinary tokens too. Those that merges make or join stay, and those of one character.
+    Under their own names they are ordinary tokens of tokenizers too. Tokens that merges name stay, and those of one character.
     """
     import json
 
@@ -125,7 +129,7 @@ def _without_control_tokens(data: bytes) -> bytes:
 def library_call(
     error: type[Exception], problem: str, function: Callable[..., Result], *arguments: Any, **options: Any
 ) -> Result:
-    """Call a function of a library. Its exceptions, and panics of Rust, become `error`, whose message begins with `problem`."""
+    """Call a function of a library. Exceptions and panics of Rust become `error`, whose message begins with `problem`."""
     try:
         return function(*arguments, **options)
     except (KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit):

@@ -1,4 +1,4 @@
-"""`Normalization`: what happens to a text before it is split."""
+"""`Normalization`: the changes to a text before it is split."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {
 }  # fmt: skip
 
 MARK = "\u2581"  # stands for a space in SentencePiece's pieces
-# SentencePiece's remove_extra_whitespaces: no spaces at both ends, and one for several.
+# SentencePiece's remove_extra_whitespaces: no spaces at either end, and one in place of several.
 EXTRA_SPACES: tuple[Step, ...] = (("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " "))
 
 
 class Normalization(NamedTuple):
-    """The changes to a text before it is split, and what decoding undoes. The default changes nothing.
+    """The changes to a text before it is split, and those that decoding undoes. The default changes nothing.
 
-    normalizers: the steps that change text first, with the names of Hugging Face's normalizers: "NFC", "Lowercase",
-        ("Replace", " ", "\u2581") and so on.
-    add_prefix_space: whether a space is put before a text that does not begin with one. Each stretch between two
-        added tokens is a text of its own here. "first" means only the stretch at the start of the text, and "text" the
-        same, also where the text begins with a space or with an added token.
+    normalizers: the first steps, with the names of Hugging Face's normalizers: "NFC", "Lowercase", ("Replace", " ", "\u2581")
+        and so on.
+    add_prefix_space: whether a space is put before each section that does not begin with one. "first" means only the section at
+        the start of the text, and "text" the same, also where the text begins with a space or with an added token.
     space_mark: the character that stands for a space after normalization, U+2581 in SentencePiece's files. The tokens of a
         vocabulary contain the space itself.
-    strip_decoded: what decoding leaves out at the start of a text: "space" one space, "spaces" one space of each token before the
-        first character, "token" all spaces of the first token, "" nothing. "joined": each token gets a space before it, and that of
-        the first is left out.
+    strip_decoded: the characters that decoding leaves out at the start of a text: "space" one space, "spaces" one space of each
+        token before the first character, "token" all spaces of the first token, "" nothing. "joined": each token gets a space
+        before it, and that of the first is left out.
     """
 
     normalizers: tuple[Step, ...] = ()
@@ -40,7 +39,7 @@ class Normalization(NamedTuple):
     strip_decoded: Stripped = ""
 
     def check(self) -> None:
-        """FormatError for a wrong field, or for another kind of object."""
+        """Raise FormatError for a wrong field, or for another kind of object."""
         if not isinstance(self, Normalization) or not isinstance(self.normalizers, tuple):
             raise VocabularyError(f"normalization is {show(self)}; expected a Normalization, with a tuple")
         check_choice("add_prefix_space", self.add_prefix_space, (True, False, "first", "text"))
@@ -57,7 +56,7 @@ class Normalization(NamedTuple):
 
     @property
     def other_steps(self) -> tuple[Step, ...]:
-        """The normalizers but the two that write the mark, each once."""
+        """The normalizers without the first of each of the two that write the mark."""
         steps = [*self.normalizers]
         for step in (("Prepend", self.space_mark), ("Replace", " ", self.space_mark)):
             if self.space_mark and step in steps:

@@ -1,6 +1,6 @@
-"""Vocabularies made from ranks or from others without a text: under new ids, with more special tokens, or cut to a smaller size.
+"""Vocabularies made from ranks or from other vocabularies: with new ids, with more special tokens, or cut to a smaller size.
 
-`renumber` is the one operation behind pruning, replacing and cutting: it gives each token a new id or leaves it out.
+Pruning, replacing and cutting all use `renumber`, which assigns each token a new id or leaves it out.
 """
 
 from __future__ import annotations
@@ -17,40 +17,39 @@ if TYPE_CHECKING:
 
 
 def of_ranks(ranks: Mapping[bytes, int], split: str, special_tokens: Mapping[str, int]) -> Vocabulary:
-    """The vocabulary of the arguments of tiktoken.Encoding."""
+    """Return the vocabulary of the arguments of tiktoken.Encoding."""
     if not ranks:
         raise UsageError("mergeable_ranks is empty")
     tokens = {id: token for token, id in ranks.items()}
     if min(tokens) < 0 or len(tokens) < len(ranks):
         raise UsageError("mergeable_ranks has a negative id, or one that two tokens share")
-    Splitter(split)  # an error of the pattern now, not at the first text
+    Splitter(split)  # raises the error of the pattern now, not at the first text
     return with_special_ids(Vocabulary(tuple(map(tokens.get, range(max(tokens) + 1))), (split,)), special_tokens)
 
 
 def with_special_ids(vocabulary: Vocabulary, special_tokens: Mapping[str, int]) -> Vocabulary:
-    """The vocabulary with control tokens under the ids that a caller names, which are not those of ordinary tokens."""
+    """Return the vocabulary with more control tokens. UsageError if an id is that of another token."""
     known = {token.content: token.id for token in vocabulary.added_tokens}
     for content, id in special_tokens.items():
         if known.get(content, id) != id:
             raise UsageError(f"the special token {content!r} has the id {known[content]}, not {id}")
     new = [AddedToken(content, id) for content, id in special_tokens.items() if content not in known]
-    made = vocabulary.replace(added_tokens=(*vocabulary.added_tokens, *new))
+    extended = vocabulary.replace(added_tokens=(*vocabulary.added_tokens, *new))
     for content, id in ((token.content, token.id) for token in new if token.id not in known.values()):
-        if vocabulary.token_bytes(id) not in (None, content.encode()):
-            text = vocabulary.token_bytes(id)
+        if (text := vocabulary.token_bytes(id)) not in (None, content.encode()):
             raise UsageError(f"the special token {content!r} cannot have the id {id}: it is that of the token {text!r}")
-    return made
+    return extended
 
 
 def all_ids(vocabulary: Vocabulary) -> set[int]:
-    """The ids that stand for something, including removed tokens of a Picky vocabulary."""
-    return {id for id, token in enumerate(vocabulary.tokens) if token is not None} | vocabulary.bytes_apart.keys()
+    """Return the ids of all tokens, including removed tokens of a Picky vocabulary."""
+    return {id for id, token in enumerate(vocabulary.tokens) if token is not None} | vocabulary.decoded_bytes.keys()
 
 
 def renumber(vocabulary: Vocabulary, id_map: np.ndarray, n_events: int | None = None) -> Vocabulary:
-    """The vocabulary under new ids. id_map: int32, the new id by old id, -1 for a token to leave out with its events.
+    """Return the vocabulary with new ids. id_map: int32, the new id by old id, -1 for a token to leave out with its events.
 
-    n_events: keep only the first events; by default all.
+    n_events: the number of first events to keep; by default all.
     """
     import numpy as np
 
@@ -77,7 +76,7 @@ def renumber(vocabulary: Vocabulary, id_map: np.ndarray, n_events: int | None = 
 
 
 def with_removals(vocabulary: Vocabulary, ids: Iterable[int]) -> Vocabulary:
-    """A vocabulary of events without the tokens `ids`: their removals follow the other events. All ids stay the same."""
+    """Return a vocabulary of events without the tokens `ids`: their removals follow the other events. All ids stay the same."""
     import numpy as np
 
     rows = np.array([(id, -1, -1) for id in sorted(ids)], np.int32).reshape(-1, 3)
@@ -85,7 +84,7 @@ def with_removals(vocabulary: Vocabulary, ids: Iterable[int]) -> Vocabulary:
 
 
 def with_special_tokens(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabulary:
-    """The vocabulary with more control tokens; see `Tokenizer.add_special_tokens`. The ids of removed tokens move up."""
+    """Return the vocabulary with more control tokens; see `Tokenizer.add_special_tokens`. The ids of removed tokens move up."""
     import numpy as np
 
     new = [text for text in texts if text not in vocabulary.special_tokens]
@@ -98,10 +97,10 @@ def with_special_tokens(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabul
 
 
 def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
-    """The vocabulary that the same training would have produced with this `vocab_size`; see `Tokenizer.prefix`.
+    """Return the vocabulary that the same training would have produced with this `vocab_size`; see `Tokenizer.prefix`.
 
-    A training never looks ahead to the number of tokens that is wanted. So a smaller one takes the same steps and ends
-    earlier. This holds for plain, Picky and parity-aware BPE, and for SuperBPE with the same `stage1_size`.
+    No step of a training depends on the size of the vocabulary, so a smaller one takes the same steps and ends earlier. This
+    is true of plain, Picky and parity-aware BPE, and of SuperBPE with the same `stage1_size`.
     """
     import numpy as np
 
@@ -109,12 +108,12 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
     size = vocabulary.n_vocab - len(special)
     merged = vocabulary.events[vocabulary.events[:, 1] >= 0, 2]
     first = size + len(vocabulary.removed) - len(np.unique(merged))
-    in_one_go = special == [*range(size, vocabulary.n_vocab)] and not (merged < first).any()
+    contiguous = special == [*range(size, vocabulary.n_vocab)] and not (merged < first).any()
     if vocabulary.has_superwords:
         raise UsageError(
             "superwords of whole pretokens (BoundlessBPE) depend on the size of the vocabulary: train each size on its own"
         )
-    if vocabulary.order not in ("merges", "events") or not in_one_go:
+    if vocabulary.order not in ("merges", "events") or not contiguous:
         raise UsageError(
             "this vocabulary cannot be cut to a smaller size: only one from a single training can, without published "
             "ranks, added tokens or an extension"
@@ -123,8 +122,8 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
         raise UsageError(
             f"vocab_size is {vocab_size}, but the alphabet and the special tokens need {first + len(special)}"
         )
-    # The tokens made until `vocab_size` are present, in order, and those of them that are removed.
-    made: dict[int, None] = {}
+    # Replay the events until `vocab_size` tokens are present.
+    created: dict[int, None] = {}
     removed: set[int] = set()
     present, n_events = first + len(special), len(vocabulary.events)
     for number, (left, right, new) in enumerate(vocabulary.events.tolist()):
@@ -134,11 +133,11 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
         elif present >= vocab_size:
             n_events = number
             break
-        elif new not in made or new in removed:
-            made[new] = None
+        elif new not in created or new in removed:
+            created[new] = None
             removed.discard(new)
             present += 1
-    ids = [*range(first), *made]
+    ids = [*range(first), *created]
     order = [*(id for id in ids if id not in removed), *special, *(id for id in ids if id in removed)]
     id_map = np.full(max(len(vocabulary.tokens), vocabulary.n_vocab), -1, np.int32)
     id_map[order] = np.arange(len(order))
@@ -148,21 +147,21 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
 def arranged(
     spelt: Sequence[bytes], removed: Sequence[int], special: Iterable[str], present: Sequence[int] | None = None
 ) -> tuple[tuple[bytes | None, ...], tuple[AddedToken, ...], np.ndarray]:
-    """The tokens of a training by their final ids: the present ones first, then special tokens, then the removed ones.
+    """Assign the final ids of a training: present tokens first, then special tokens, then the removed ones.
 
     spelt: the bytes by the id that the token had in training, b"" for no token. present: by default all but the removed ones.
-    Returns the tokens, the special tokens, and by the id in training the final one. That array has one more element, -1, for
-    the -1 of a removal.
+    Returns the tokens, the special tokens, and an int32 array, the final id by the id in training. It has one more element,
+    -1, for the -1 of a removal.
     """
     import numpy as np
 
-    special, gone = tuple(special), np.array(removed, np.int64)
-    ids = np.delete(np.arange(len(spelt)), gone) if present is None else np.array(present)
+    special = tuple(special)
+    ids = np.delete(np.arange(len(spelt)), np.array(removed, np.int64)) if present is None else np.array(present)
     final = np.full(len(spelt) + 1, -1, np.int32)
     final[ids] = np.arange(len(ids))
-    final[gone] = len(ids) + len(special) + np.arange(len(gone))
     tokens = [spelt[id] or None for id in ids.tolist()]
     added = tuple(AddedToken(text, id) for id, text in enumerate(special, len(ids)))
     if removed:
+        final[removed] = len(ids) + len(special) + np.arange(len(removed))
         tokens += [*[None] * len(special), *(spelt[id] for id in removed)]
     return tuple(tokens), added, final

@@ -1,4 +1,4 @@
-"""The rules that every Vocabulary keeps, checked when one is made. Whatever breaks a rule is a FormatError.
+"""The rules of every Vocabulary, checked by its constructor. Each breach is a FormatError.
 
 All checks together take about 50 ms for 200,000 tokens, and Ctrl-C interrupts them.
 """
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
     from .vocabulary import AddedToken, Vocabulary
 
-MAX_ID = (1 << 24) - 257  # lists by id are made of it, 8 bytes for each; bytes without a token have ids above it
-MAX_FILE_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
-_STEP = 1 << 16  # rows between two chances for Ctrl-C
+MAX_ID = (1 << 24) - 257  # lists by id have 8 bytes for each; bytes without a token have ids above it
+MAX_FILE_ID = (1 << 21) - 1  # in a file: tables by id take memory, so a damaged id must not be a large one
+_STEP = 1 << 16  # rows between two checks for Ctrl-C
 _MAX_SHOWN = 60
 _Tokens = tuple[bytes | None, ...]
 
 
 class VocabularyError(FormatError):
-    """A FormatError that does not name a file. Its reader adds the name."""
+    """A FormatError without the name of the file, which the reader adds."""
 
 
 class EventError(VocabularyError):
-    """An error about one event. `event` is its index, from which a file reader tells the line."""
+    """An error about one event. event: its index, from which a reader computes the line."""
 
     def __init__(self, event: int, what: str):
         super().__init__(f"event {event}: {what}")
@@ -35,7 +35,7 @@ class EventError(VocabularyError):
 
 
 def show(value: object) -> str:
-    """`value` for a message, cut short."""
+    """Return the repr of `value` for a message, at most about 60 characters."""
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
@@ -45,8 +45,8 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
         raise VocabularyError(f"{name} is {show(value)}; expected one of {', '.join(map(str, choices))}")
 
 
-def check_bytes_apart(byte_tokens: Any, decode_only: Any, tokens: _Tokens) -> None:
-    """There are 256 byte tokens or none, and each is that byte. An id of `decode_only` is not an ordinary token."""
+def check_byte_tokens(byte_tokens: Any, decode_only: Any, tokens: _Tokens) -> None:
+    """Check that there are 256 byte tokens or none, each of them that byte, and that `decode_only` has no ordinary tokens."""
     if len(byte_tokens) not in (0, 256):
         raise VocabularyError(f"byte_tokens has {len(byte_tokens)} ids; expected 256 or none")
     for byte, id in enumerate(byte_tokens):
@@ -66,7 +66,7 @@ def as_tuple(name: str, values: Any) -> tuple[Any, ...]:
 
 
 def check_tokens(tokens: _Tokens, distinct: bool) -> None:
-    """Every token is bytes, or None for an unused id. distinct: none occurs twice."""
+    """Check that every token is bytes, or None for an unused id. distinct: also that none occurs twice."""
     ids: dict[bytes, int] = {}
     for id, token in enumerate(tokens):
         if token is None:
@@ -80,7 +80,7 @@ def check_tokens(tokens: _Tokens, distinct: bool) -> None:
 
 
 def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
-    """The events as a read-only int32 array of shape (n, 3). Each row fits `order` and spells the token it names."""
+    """Return the events as a read-only int32 array of shape (n, 3). Each row fits `order` and spells the token it names."""
     import numpy as np
 
     try:
@@ -95,7 +95,7 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
         )
     if order not in ("merges", "scores", "events") and len(rows):
         raise VocabularyError(f"a vocabulary of order {order!r} has {len(rows)} events; expected none")
-    if len(rows):  # both look at all tokens first
+    if len(rows):  # both checks read all tokens first
         _check_ids(rows, order, tokens)
         _check_spelling(rows, tokens)
     rows = np.array(rows, np.int32, order="C")
@@ -110,7 +110,7 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
 
 
 def checked_superwords(vocabulary: Vocabulary) -> np.ndarray:
-    """The superwords as a read-only int32 array of shape (n, 3). Each spells its token, from parts that are there before it."""
+    """Return the superwords as a read-only int32 array of shape (n, 3). Each spells its token, from tokens made before it."""
     try:
         rows = checked_events(vocabulary.superwords, "merges", vocabulary.tokens)
     except EventError as error:
@@ -133,7 +133,7 @@ def checked_superwords(vocabulary: Vocabulary) -> np.ndarray:
 
 
 def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
-    """Every id in `rows` is that of a token; -1 stands only in the removals of order "events"."""
+    """Check that every id in `rows` is that of a token, and that only the removals of order "events" contain -1."""
     import numpy as np
 
     known = np.fromiter(map(bool, tokens), bool, len(tokens))
@@ -149,7 +149,7 @@ def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
 
 
 def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
-    """The parts of every merge spell the token that it makes."""
+    """Check that both tokens of every merge spell its new token."""
     import numpy as np
 
     known = np.empty(len(tokens), object)
@@ -164,22 +164,25 @@ def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
             raise EventError(n, f"{what}, which is not their concatenation")
 
 
-def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | None]) -> frozenset[int]:
-    """The ids that removals remove in the end. Parts exist before what is made of them. apart: ids that need no merge."""
-    made = set(rows[rows[:, 1] >= 0, 2].tolist())
-    absent = dict.fromkeys(made, "no earlier event makes it")
+def removed_tokens(rows: np.ndarray, tokens: _Tokens, unmerged: Collection[int | None]) -> frozenset[int]:
+    """Return the ids that are removed after all events. VocabularyError for an event with an absent token.
+
+    unmerged: ids that need no merge.
+    """
+    merged = set(rows[rows[:, 1] >= 0, 2].tolist())
+    absent = dict.fromkeys(merged, "no earlier event makes it")
     for n, (left, right, new) in enumerate(rows.tolist()):
         for id in (left, right):
             if id in absent:
                 raise EventError(n, f"the token {id} is not there: {absent[id]}")
         if right >= 0:
             absent.pop(new, None)
-        elif left in made:
+        elif left in merged:
             absent[left] = "an earlier event removed it"
         else:
             raise EventError(n, f"the token {left} is removed, and no merge makes it")
     for id, token in enumerate(tokens):
-        if not token or len(token) == 1 or id in made or id in apart:
+        if not token or len(token) == 1 or id in merged or id in unmerged:
             continue
         if len(token) > 4 or len(token.decode("utf-8", "replace")) != 1:  # not a character
             raise VocabularyError(f"no event makes the token {show(token)} (id {id}); the last events may be missing")
@@ -187,7 +190,7 @@ def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | No
 
 
 def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
-    """Each added token has text that a file can hold, of its own, and an id in range. Two may share an id."""
+    """Check that each added token has a distinct text that is valid UTF-8, and an id in range. Two may share an id."""
     contents: set[str] = set()
     for token in added_tokens:
         if not hasattr(token, "content"):
@@ -203,7 +206,7 @@ def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
 
 
 def _problem_of(text: object) -> str:
-    """What keeps a text from being an added token; "" for nothing."""
+    """Return the reason why a text cannot be an added token; "" for a valid one."""
     if not isinstance(text, str):
         return f"is {type(text).__name__}; expected a text (str)"
     if not text:
@@ -216,7 +219,7 @@ def _problem_of(text: object) -> str:
 
 
 def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
-    """The special tokens as a tuple. UsageError for a text that cannot be one."""
+    """Return the special tokens as a tuple. UsageError for a text that cannot be one."""
     if isinstance(texts, str | bytes):
         raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
     if isinstance(texts, Mapping):
@@ -231,7 +234,7 @@ def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def refuse_ordinary(special_tokens: Iterable[str], ordinary: Container[bytes]) -> None:
-    """UsageError for a special token that is spelt like an ordinary one: tokenizer.json cannot represent both."""
+    """Raise UsageError for a special token that is spelt like an ordinary one: tokenizer.json cannot represent both."""
     for text in special_tokens:
         if text.encode() in ordinary:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""`Vocabulary`, and what it has: `AddedToken` and `Template`."""
+"""`Vocabulary`, `AddedToken` and `Template`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHOICES = {
     "whole_pretokens": (True, False),
     "fuse_unknown": (True, False),
 }
-_DERIVED = ("special_tokens", "n_vocab", "bytes_apart", "_fingerprint")  # lazy attributes that depend on settings
+_DERIVED = ("special_tokens", "n_vocab", "decoded_bytes", "_fingerprint")  # lazy attributes that depend on settings
 Trims = Literal["", "all", "prefix"]
 Items = tuple[tuple[str | int, int], ...]
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
@@ -52,10 +52,10 @@ class AddedToken(NamedTuple):
 
 
 class Template(NamedTuple):
-    """The form of a text, and of a pair of texts, with its control tokens: items in order, each with its type id (BERT's segment).
+    """The order of texts and control tokens, for one text and for a pair: items, each with its type id (BERT's segment).
 
     An item is the content of a token, or the number of a text, 0 or 1.
-    trims: offsets leave out the spaces that a token begins and ends with. "prefix" keeps the first one at the start of a text.
+    trims: whether offsets leave out the spaces at both ends of a token. "prefix" keeps the first one at the start of a text.
 
     >>> Template(single=(("<s>", 0), (0, 0))).affixes
     (['<s>'], [])
@@ -73,7 +73,7 @@ class Template(NamedTuple):
         return contents[:text], contents[text + 1 :]  # type: ignore[return-value]
 
     def of_tokens(self, contents: Collection[str]) -> Template:
-        """The template without the tokens that are not among `contents`."""
+        """Return the template with only the tokens in `contents`."""
         single, pair = (
             tuple(item for item in items if isinstance(item[0], int) or item[0] in contents)
             for items in (self.single, self.pair)
@@ -88,8 +88,8 @@ class Vocabulary:
     """Token bytes by id, the rule that merges them, the split patterns and the added tokens. Immutable.
 
     A Vocabulary is always valid. The constructor checks every field, and raises a FormatError for a wrong one: an id out
-    of range, a merge that does not spell its token, a token that is used before it is made, a token or a pair that occurs
-    twice, a field that does not fit `order`.
+    of range, a merge that does not spell its token, a token used before its merge, a token or a pair that occurs twice, a
+    field that does not fit `order`.
 
     Tokens and merges:
 
@@ -98,15 +98,15 @@ class Vocabulary:
     order: the kind of vocabulary, which is the rule that merges a pretoken.
         "ranks": any two neighbours whose joined bytes are a token merge, the lowest id first (tiktoken).
         "merges": the merges listed in `events`, the earliest first (Hugging Face, plain training).
-        "scores": the same, but merges in a row that make the same token have one rank: of these the leftmost pair in the
-            text is first (SentencePiece, where a token has a score and any two tokens that spell it merge).
+        "scores": the same, but successive merges of one token have one rank, and of these the leftmost pair in the text
+            is first (SentencePiece, where a token has a score and any two tokens that spell it merge).
         "events": merges and removals replayed in training order (Picky BPE), then `superwords`.
         "library": what the library of `library` returns (WordPiece, Unigram and others).
     events: a read-only int32 array of shape (n, 3), in training order. A row (left id, right id, new id) is a merge, a
         row (id, -1, -1) a removal. Orders "merges" and "scores" have merges only; "ranks" and "library" have none.
     superwords: for order "events", a read-only int32 array of shape (n, 3), the merges of neighbouring pretokens (BoundlessBPE),
-        as rows (left id, right id, new id). Once the events are replayed, the earliest of these merges comes first, between tokens
-        each of which is a whole pretoken or was made by such a merge.
+        as rows (left id, right id, new id). After the events, the earliest of these merges comes first, between tokens that are
+        whole pretokens or results of such a merge.
     whole_pretokens: whether a pretoken that is a token becomes that token at once (tiktoken's rule; `ignore_merges` in
         Hugging Face).
     alphabet: "bytes", or "characters" where training began with characters; then `unknown` is the id that stands
@@ -124,10 +124,10 @@ class Vocabulary:
     split_patterns: the patterns that cut text into pretokens, each applied to the pretokens of the one before it.
         Usually one; none means that the text is one pretoken. Text between two matches is a pretoken too. A name, such as
         "gpt2", is replaced by the regular expression it stands for.
-    dropped: the characters that no token stands for, such as white space behind Hugging Face's Whitespace. The split patterns put
-        them into pretokens of their own. Below U+10000, for order "merges" without whole_pretokens and a prefix space.
+    dropped: the characters that no token stands for, such as white space after Hugging Face's Whitespace. The split patterns put
+        them into separate pretokens. Below U+10000, for order "merges" without whole_pretokens and a prefix space.
     byte_patterns: the patterns that then cut the bytes of a pretoken, each as its character of GPT-2's byte alphabet, such as those
-        behind Falcon's ByteLevel. Only for order "merges" on bytes without whole_pretokens.
+        after Falcon's ByteLevel. Only for order "merges" on bytes without whole_pretokens.
 
     Added tokens and decoding:
 
@@ -139,11 +139,11 @@ class Vocabulary:
     Without effect on ids:
 
     config: other entries of transformers' tokenizer_config.json: "chat_template", "eos_token", "padding_side" and similar ones.
-    notes: what the file contains beyond these fields, in words, such as a chat template.
+    notes: other contents of the file in words, such as a decoder that differs.
     refine: the threshold T at which Picky training removed tokens, if it is known. Further training uses it.
-    event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
-        its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known. The constructor also accepts a function
-        that returns them for the vocabulary.
+    event_counts: a read-only uint64 array of shape (n, 2), a row for each event: (count of the pair, 0) for a merge, the IoS
+        a / b as (a, b) for a removal. Empty if they are not known. The constructor also accepts a function from the vocabulary
+        to the counts.
     """
 
     split_patterns: tuple[str, ...]
@@ -197,11 +197,11 @@ class Vocabulary:
         self._check_ids(own)
         own["superwords"] = validation.checked_superwords(self)
         if self.order == "events":
-            apart = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
-            own["removed"] = validation.removed_tokens(self.events, self.tokens, apart)
+            unmerged = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
+            own["removed"] = validation.removed_tokens(self.events, self.tokens, unmerged)
 
     def replace(self, **fields: Any) -> Vocabulary:
-        """The vocabulary with other values of these fields, which are checked.
+        """Return the vocabulary with other values of these fields, which are checked.
 
         Unchanged tokens and merges are not checked again, because that takes seconds for 500,000 merges.
         """
@@ -209,10 +209,10 @@ class Vocabulary:
         # In order "events", which tokens are removed depends on the added tokens.
         if self.order == "events" or not fields.keys() <= _SETTINGS:
             return Vocabulary(**{name: getattr(self, name) for name in FIELDS} | fields)
-        made = object.__new__(Vocabulary)
-        made._set({name: value for name, value in self.__dict__.items() if name not in _DERIVED} | fields)
-        made._check_ids(fields)
-        return made
+        copy = object.__new__(Vocabulary)
+        copy._set({name: value for name, value in self.__dict__.items() if name not in _DERIVED} | fields)
+        copy._check_ids(fields)
+        return copy
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a Vocabulary cannot be changed: use vocabulary.replace({name}=...)")
@@ -220,7 +220,7 @@ class Vocabulary:
     def _set(self, fields: dict[str, Any]) -> None:
         """Set the fields, and check those that need no tokens and no events."""
         if "event_counts" in fields:
-            fields["_given_counts"] = fields.pop("event_counts")
+            fields["_unchecked_counts"] = fields.pop("event_counts")
         self.__dict__.update(fields)
         for name, choices in _CHOICES.items():
             validation.check_choice(name, getattr(self, name), choices)
@@ -251,7 +251,7 @@ class Vocabulary:
     def _check_ids(self, fields: Mapping[str, Any]) -> None:
         """Check those of `fields` that name single ids."""
         if fields.get("byte_tokens") or fields.get("decode_only"):
-            validation.check_bytes_apart(self.byte_tokens, self.decode_only, self.tokens)
+            validation.check_byte_tokens(self.byte_tokens, self.decode_only, self.tokens)
         if (unknown := fields.get("unknown")) is not None and (
             type(unknown) is not int or self.token_bytes(unknown) is None
         ):
@@ -275,9 +275,9 @@ class Vocabulary:
         last = len(sizes) - 1
         while last >= 0 and (sizes[last] == NO_TOKEN or last in self.removed):
             last -= 1
-        return max([last, *self.bytes_apart, -1 if self.unknown is None else self.unknown]) + 1
+        return max([last, *self.decoded_bytes, -1 if self.unknown is None else self.unknown]) + 1
 
-    # Tokens and events are given as Python objects, or packed in flat memory. The other form is made on first use.
+    # Tokens and events are passed as Python objects or packed in flat memory. The other form is computed on first use.
 
     @lazy
     def tokens(self) -> tuple[bytes | None, ...]:
@@ -307,28 +307,28 @@ class Vocabulary:
     def event_counts(self) -> np.ndarray:
         import numpy as np
 
-        given = self.__dict__.get("_given_counts", ())
-        counts = given(self) if callable(given) else given
+        counts = self.__dict__.get("_unchecked_counts", ())
+        counts = counts(self) if callable(counts) else counts
         fit = len(counts) == len(self.event_numbers) // 3  # those of other events are dropped
         rows = np.array(counts if fit else (), np.uint64).reshape(-1, 2)
         rows.flags.writeable = False
         return rows
 
     @lazy
-    def bytes_apart(self) -> dict[int, bytes]:
-        """The bytes that decoding gives for the ids of added tokens and those of `decode_only`.
+    def decoded_bytes(self) -> dict[int, bytes]:
+        """The decoded bytes of added tokens and of `decode_only`, by id.
 
         An added token that is a byte token, <0x0A>, stands for that byte.
         """
-        of_bytes, mark = {id: bytes([byte]) for byte, id in enumerate(self.byte_tokens)}, self.normalization.space_mark
-        added = {t.id: of_bytes.get(t.id, t.content.replace(mark or " ", " ").encode()) for t in self.added_tokens}
+        bytes_of, mark = {id: bytes([byte]) for byte, id in enumerate(self.byte_tokens)}, self.normalization.space_mark
+        added = {t.id: bytes_of.get(t.id, t.content.replace(mark or " ", " ").encode()) for t in self.added_tokens}
         return dict(self.decode_only) | added
 
     @suggests_options
     def token_bytes(self, id: int) -> bytes | None:
-        """The bytes of `id`, added tokens included, or None for an unused id."""
-        if id in self.bytes_apart:
-            return self.bytes_apart[id]
+        """Return the bytes of `id`, added tokens included, or None for an unused id."""
+        if id in self.decoded_bytes:
+            return self.decoded_bytes[id]
         return self.tokens[id] if 0 <= id < len(self.tokens) else None
 
     @property
@@ -336,9 +336,9 @@ class Vocabulary:
         return len(self.__dict__.get("superwords", ())) > 0
 
     def joined_bytes(self) -> bytes | None:
-        """A bit for each pair of bytes left << 8 | right, 8,192 bytes: whether a superword has it at the border of two pretokens.
+        """Return a bit for each pair of bytes left << 8 | right, 8,192 bytes: 1 if a superword joins two pretokens at that pair.
 
-        None without superwords. A superword may cross another border with the same bytes.
+        None without superwords.
         """
         if not self.has_superwords:
             return None
@@ -350,11 +350,11 @@ class Vocabulary:
         return np.packbits(bits, bitorder="little").tobytes()
 
     def event_list(self) -> list[Event]:
-        """The events as tuples, ("merge", left, right, new) and ("remove", id); empty for the order "ranks"."""
+        """Return the events as tuples, ("merge", left, right, new) and ("remove", id); empty for the order "ranks"."""
         return [("remove", a) if b < 0 else ("merge", a, b, c) for a, b, c in self.events.tolist()]
 
     def fingerprint(self) -> str:
-        """SHA-256 of everything that determines the ids of a text and the text of an id, as hex digits.
+        """Return the SHA-256 of everything that determines the ids of a text and the text of an id, as hex digits.
 
         Spellings of a split pattern with the same syntax tree have the same hash.
         """
@@ -368,9 +368,8 @@ class Vocabulary:
         from ..split.spelling import canonical  # late: encoding needs no fingerprint
 
         blob, sizes = self.packed
-        last = memoryview(sizes).cast("I")
-        n = len(last)
-        while n and last[n - 1] == NO_TOKEN:  # holes at the end mean nothing
+        n = len(sizes) // 4
+        while n and sizes[4 * n - 4 : 4 * n] == b"\xff\xff\xff\xff":  # NO_TOKEN: unused ids at the end mean nothing
             n -= 1
         names = ("order", "whole_pretokens", "alphabet", "unknown", "byte_tokens", "fuse_unknown")
         flags = attrgetter("id", "content", "special", "lstrip", "rstrip", "single_word", "normalized")
@@ -403,10 +402,10 @@ del _DEFAULTS["events"], _DEFAULTS["superwords"]
 
 
 def packed_vocabulary(packed: tuple[bytes, bytes], events: bytes = b"", **settings: Any) -> Vocabulary:
-    """The vocabulary of tokens and merges that were checked before. The other fields, by name, are checked.
+    """Return the vocabulary of tokens and merges that were checked before. The other fields, by name, are checked.
 
     packed: the bytes of all tokens and their sizes, as `pack_tokens` returns them. events: the merges as int32 numbers.
     """
-    made = object.__new__(Vocabulary)
-    made._set(_DEFAULTS | settings | {"packed": packed, "event_numbers": memoryview(events).cast("i")})
-    return made
+    vocabulary = object.__new__(Vocabulary)
+    vocabulary._set(_DEFAULTS | settings | {"packed": packed, "event_numbers": memoryview(events).cast("i")})
+    return vocabulary

@@ -1,7 +1,7 @@
 """The decoding kernel: ids to bytes and text.
 
-The tokens of an ASCII text are copied straight into a str. Other bytes are measured and then decoded into a str of its final
-width. Those that turn out not to be UTF-8 go through Python's decoder and its error handlers.
+The tokens of an ASCII text are copied directly into a str. Other bytes are measured and then decoded into a str of its final
+width. Bytes that are not UTF-8 go through Python's decoder and its error handlers.
 """
 
 from operator import index
@@ -21,12 +21,12 @@ from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_small_int
 
 from ...errors import UnknownTokenError, UsageError, WrongTypeError
 
-# Tokens are copied 16 bytes at a time, whatever their length: both sides have that much room at the end.
+# Short tokens are copied as 16 bytes: both buffers have that much room at the end.
 SLACK = cython.declare(cython.size_t, 16)
-HOLD = cython.declare(cython.Py_ssize_t, 1024)  # the most ids that are decoded with the GIL held
+GIL_IDS = cython.declare(cython.Py_ssize_t, 1024)  # the most ids that are decoded with the GIL held
 SLICE = cython.declare(cython.Py_ssize_t, 1 << 20)  # ids between two checks for signals
-FEW = cython.declare(cython.size_t, 1 << 14)  # the most bytes that are decoded with the GIL held
-PART_BYTES = cython.declare(cython.size_t, 4 << 20)  # bytes that Python's decoder gets between two checks for signals
+GIL_BYTES = cython.declare(cython.size_t, 1 << 14)  # the most bytes that are decoded with the GIL held
+CHUNK_BYTES = cython.declare(cython.size_t, 4 << 20)  # bytes that Python's decoder gets between two checks for signals
 
 # The bytes of a token. The size may have the bit WIDE, for bytes that are not ASCII, or be NO_TOKEN.
 Span = cython.struct(start=uint32_t, size=uint32_t)
@@ -34,8 +34,8 @@ MOST = cython.declare(cython.size_t, (1 << 28) - 1)  # bytes of a token
 WIDE = cython.declare(uint32_t, 1 << 30)
 NO_TOKEN = cython.declare(uint32_t, 1 << 31)
 
-# Ids given by a caller, checked: they decode to `size` bytes; `flags` has WIDE if one of them has it.
-Wanted = cython.struct(ids=cython.pointer(uint32_t), n=cython.Py_ssize_t, size=cython.size_t, flags=uint32_t)
+# A copy of the caller's ids, after checks. They decode to `size` bytes. `flags` has WIDE if a token has it.
+CheckedIds = cython.struct(ids=cython.pointer(uint32_t), n=cython.Py_ssize_t, size=cython.size_t, flags=uint32_t)
 
 
 @cython.cclass
@@ -96,93 +96,93 @@ class Decoder:
 
     @cython.cfunc
     def _decoded(self, ids: object, as_text: cython.bint) -> object:
-        """The bytes of ids, or the text if it is wanted and ASCII."""
-        wanted: Wanted
-        wanted.ids = cython.NULL
+        """The bytes of ids; with as_text the text if it is ASCII."""
+        checked: CheckedIds
+        checked.ids = cython.NULL
         try:
-            self._take(ids, cython.address(wanted))
-            if as_text and not wanted.flags & WIDE:
-                text: str = PyUnicode_New(wanted.size, 127)
-                if wanted.size > 0:
-                    self._write(cython.address(wanted), cython.cast(cython.pointer(uint8_t), PyUnicode_DATA(text)))
+            self._check(ids, cython.address(checked))
+            if as_text and not checked.flags & WIDE:
+                text: str = PyUnicode_New(checked.size, 127)
+                if checked.size > 0:
+                    self._write(cython.address(checked), cython.cast(cython.pointer(uint8_t), PyUnicode_DATA(text)))
                 return text
-            data: bytes = PyBytes_FromStringAndSize(cython.NULL, wanted.size)
-            self._write(cython.address(wanted), cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(data)))
+            data: bytes = PyBytes_FromStringAndSize(cython.NULL, checked.size)
+            self._write(cython.address(checked), cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(data)))
             return data
         finally:
-            tm_free(wanted.ids)
+            tm_free(checked.ids)
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _take(self, ids: object, wanted: cython.pointer(Wanted)) -> cython.int:
-        """Copy the ids after a check, and add up what they stand for."""
+    def _check(self, ids: object, checked: cython.pointer(CheckedIds)) -> cython.int:
+        """Check and copy the ids, and sum up the sizes of their tokens."""
         i: cython.Py_ssize_t = 0
         numbers: cython.const[uint32_t][:] = None
         wide: cython.const[int64_t][:] = None
-        kind = "" if isinstance(ids, (list, tuple)) else _kind(ids)
-        if kind == "I":
+        format = "" if isinstance(ids, (list, tuple)) else _format(ids)
+        if format == "I":
             numbers = ids
-        elif kind == "l":
+        elif format == "l":
             wide = ids
         elif not isinstance(ids, (list, tuple)):
             ids = list(ids)
-        wanted.n = len(ids)
-        wanted.size = wanted.flags = 0
-        wanted.ids = cython.cast(cython.pointer(uint32_t), tm_alloc((wanted.n + 1) * 4))
-        if wanted.ids == cython.NULL:
+        checked.n = len(ids)
+        checked.size = checked.flags = 0
+        checked.ids = cython.cast(cython.pointer(uint32_t), tm_alloc((checked.n + 1) * 4))
+        if checked.ids == cython.NULL:
             raise MemoryError
-        while i < wanted.n:
-            if len(ids) != wanted.n:  # by an item's __index__ or a signal's handler
-                raise UsageError(f"the list had {wanted.n} ids and has {len(ids)} now; it must not change during decoding")
-            stop = min(i + SLICE, wanted.n)
-            sums: Wanted = wanted[0]  # a local copy, which the compiler keeps in registers
-            if kind == "I":
+        while i < checked.n:
+            if len(ids) != checked.n:  # by an item's __index__ or a signal's handler
+                raise UsageError(f"the list had {checked.n} ids and has {len(ids)} now; it must not change during decoding")
+            stop = min(i + SLICE, checked.n)
+            sums: CheckedIds = checked[0]  # a local copy, which the compiler keeps in registers
+            if format == "I":
                 while i < stop and self._add(cython.address(sums), i, numbers[i]):
                     i += 1
-            elif kind == "l":
+            elif format == "l":
                 while i < stop and self._add(cython.address(sums), i, wide[i]):
                     i += 1
             else:
                 items = tm_items(ids)
                 while i < stop and self._add(cython.address(sums), i, tm_small_int(items[i])):
                     i += 1
-            wanted[0] = sums
-            if i < stop:  # a large int, another integer type, or no id
+            checked[0] = sums
+            if i < stop:  # a large int, another integer type, or an error
                 id = ids[i]
-                if kind != "" or not self._add(wanted, i, _number(id)):
+                if format != "" or not self._add(checked, i, _number(id)):
                     self._unknown(id)
                 i += 1
-            if i < wanted.n:
+            if i < checked.n:
                 PyErr_CheckSignals()
         return 0
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
-    def _add(self, wanted: cython.pointer(Wanted), i: cython.Py_ssize_t, id: cython.longlong) -> cython.bint:
+    def _add(self, checked: cython.pointer(CheckedIds), i: cython.Py_ssize_t, id: cython.longlong) -> cython.bint:
         """Add one id; False if it is not in the vocabulary."""
         if cython.cast(cython.size_t, id) >= self._n:
             return False
         size: uint32_t = self._spans[id].size
         if size == NO_TOKEN:
             return False
-        wanted.size += size & MOST
-        wanted.flags |= size
-        wanted.ids[i] = cython.cast(uint32_t, id)
+        checked.size += size & MOST
+        checked.flags |= size
+        checked.ids[i] = cython.cast(uint32_t, id)
         return True
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _write(self, wanted: cython.pointer(Wanted), out: cython.pointer(uint8_t)) -> cython.int:
-        """Write the bytes to out[0:wanted.size]."""
+    def _write(self, checked: cython.pointer(CheckedIds), out: cython.pointer(uint8_t)) -> cython.int:
+        """Write the bytes to out[0:checked.size]."""
         first: cython.Py_ssize_t = 0
-        end: cython.pointer(uint8_t) = out + wanted.size
-        if wanted.n <= HOLD:
-            self._copy(wanted.ids, wanted.n, out, end)
+        end: cython.pointer(uint8_t) = out + checked.size
+        if checked.n <= GIL_IDS:
+            self._copy(checked.ids, checked.n, out, end)
             return 0
-        while first < wanted.n:
+        while first < checked.n:
             with cython.nogil:
-                out = self._copy(wanted.ids + first, min(SLICE, wanted.n - first), out, end)
+                out = self._copy(checked.ids + first, min(SLICE, checked.n - first), out, end)
             first += SLICE
             PyErr_CheckSignals()
         return 0
@@ -192,7 +192,7 @@ class Decoder:
     @cython.exceptval(check=False)
     def _copy(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, out: cython.pointer(uint8_t),
               end: cython.pointer(uint8_t)) -> cython.pointer(uint8_t):
-        """Write the bytes of n ids to memory that ends at `end`. Returns where they end."""
+        """Write the bytes of n ids to memory that ends at `end`. Returns the end of the bytes."""
         for i in range(n):
             span: Span = self._spans[ids[i]]
             length = span.size & MOST
@@ -218,7 +218,7 @@ def _decode_valid(data: bytes):
     count: cython.size_t = 0
     used: cython.Py_ssize_t = 0
     highest: uint8_t = 0
-    if size <= FEW:
+    if size <= GIL_BYTES:
         highest = _highest(p, size, cython.address(count))
     else:
         with cython.nogil:
@@ -227,11 +227,11 @@ def _decode_valid(data: bytes):
     out: cython.p_void = PyUnicode_DATA(text)
     width: cython.int = 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4
     count = 0
-    if size <= FEW:
+    if size <= GIL_BYTES:
         return text if tm_utf8_decode(p, size, width, out, cython.address(count)) == cython.cast(cython.Py_ssize_t, size) else None
     while at < size:
         with cython.nogil:
-            used = tm_utf8_decode(p + at, min(size - at, PART_BYTES), width, out, cython.address(count))
+            used = tm_utf8_decode(p + at, min(size - at, CHUNK_BYTES), width, out, cython.address(count))
         if used <= 0:
             return None
         at += used
@@ -247,7 +247,7 @@ def _highest(p: cython.pointer(uint8_t), size: cython.size_t, count: cython.poin
     i: cython.size_t = 0
     highest: uint8_t = 0
     while i < size:
-        n = min(size - i, 128)  # so few that a byte can count them, which the compiler makes vector instructions of
+        n = min(size - i, 128)  # a byte can count them, so the compiler vectorizes the loop
         leads: uint8_t = 0
         for k in range(n):
             leads += p[i + k] & 0xC0 != 0x80
@@ -259,28 +259,27 @@ def _highest(p: cython.pointer(uint8_t), size: cython.size_t, count: cython.poin
 
 @cython.cfunc
 def _decode_any(data: bytes, errors: bytes) -> str:
-    """Decode with Python's error handlers, part by part, so that signals are heard.
+    """Decode with Python's error handlers, in chunks with checks for signals between them.
 
-    Parts end before a lead byte, so no error spans two. A handler that may look at the positions of an error gets
-    the whole."""
+    Chunks end before a lead byte, so no error spans two. A handler that may use the positions of an error gets all bytes."""
     p: cython.p_char = PyBytes_AS_STRING(data)
     size: cython.size_t = len(data)
-    how: cython.p_char = PyBytes_AS_STRING(errors)
-    if size <= PART_BYTES or errors not in (b"replace", b"ignore", b"backslashreplace", b"surrogateescape"):
-        return PyUnicode_DecodeUTF8(p, size, how)
-    parts: list = []
+    handler: cython.p_char = PyBytes_AS_STRING(errors)
+    if size <= CHUNK_BYTES or errors not in (b"replace", b"ignore", b"backslashreplace", b"surrogateescape"):
+        return PyUnicode_DecodeUTF8(p, size, handler)
+    texts: list = []
     first: cython.size_t = 0
     back: cython.size_t
     while first < size:
-        last = min(first + PART_BYTES, size)
-        for back in range(4 if last < size else 0):  # after more than three continuation bytes any place will do
+        last = min(first + CHUNK_BYTES, size)
+        for back in range(4 if last < size else 0):  # after more than three continuation bytes any index will do
             if p[last - back] & 0xC0 != 0x80:
                 last -= back
                 break
-        parts.append(PyUnicode_DecodeUTF8(p + first, last - first, how))
+        texts.append(PyUnicode_DecodeUTF8(p + first, last - first, handler))
         first = last
         PyErr_CheckSignals()
-    return "".join(parts)
+    return "".join(texts)
 
 
 @cython.cfunc
@@ -296,8 +295,8 @@ def _number(id: object) -> cython.longlong:
 
 
 @cython.cfunc
-def _kind(ids: object) -> str:
-    """The format of one-dimensional ids that are read from their buffer, otherwise ""."""
+def _format(ids: object) -> str:
+    """The format of one-dimensional ids whose buffer is read: "I" or "l"; otherwise ""."""
     try:
         view = memoryview(ids)
     except TypeError:

@@ -1,8 +1,8 @@
 """The batch kernel: many texts at once, on threads that never wait for the GIL.
 
-The threads take jobs in turn: runs of texts of about the same total length. All read the str objects themselves, which do not
-change while the batch holds them. The caller's thread also collects the results in order, with the GIL where they become
-lists; while there is nothing to collect it takes jobs like the others.
+The threads take jobs in turn: neighbouring texts of about the same total length. They read the str objects themselves, which do not
+change while the batch has references to them. The caller's thread also collects the results in order, with the GIL if they become
+lists. While there is nothing to collect it takes jobs like the others.
 """
 
 from array import array
@@ -29,12 +29,12 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SI
 JOB = cython.declare(cython.size_t, 1 << 18)
 JOB_TEXTS = cython.declare(cython.Py_ssize_t, 1 << 14)
 MIN_WORK = cython.declare(cython.size_t, 1 << 15)  # characters: with fewer, a thread takes longer to start than to work
-PAUSE = cython.declare(cython.double, 1e-3)  # seconds after which a thread that has to wait looks again
+PAUSE = cython.declare(cython.double, 1e-3)  # seconds between two looks of a thread that waits
 
 Job = cython.struct(
     first=cython.Py_ssize_t,  # texts[first:last]
     last=cython.Py_ssize_t,
-    code=cython.Py_ssize_t,  # negative where the job failed as a whole; then all its texts need the fallback
+    code=cython.Py_ssize_t,  # negative if the whole job failed; then all its texts need the fallback
     done=cython.bint,
     ids=cython.pointer(uint32_t),
     used=cython.size_t,
@@ -46,10 +46,10 @@ class Batch:
     """Texts to encode, once, by `work` in some threads and `lists` or `flat` in one.
 
     texts: str or bytes.
-    refused: finds strings that a text must not contain. sections: as for Encoder.encode.
-    fallback: returns the ids, as a list, of a text that the kernel cannot encode, or raises what is wrong with it.
-    threads: the most that may work; afterwards the number that the texts are worth.
-    divided: whether the texts are one that was cut where it may be.
+    refused, sections: as for Encoder.encode.
+    fallback: returns the list of ids of a text that the kernel cannot encode, or raises an exception.
+    threads: the highest number of threads; afterwards the number that the texts are worth.
+    divided: the texts are pieces of one, divided at certain cuts.
     """
 
     encoder: Encoder
@@ -63,12 +63,12 @@ class Batch:
     divided: cython.bint
     most: cython.size_t
     ends: bytearray
-    # end[i + 1]: where the ids of text i end, counted from the first of its job; -1 for a text that needs the fallback
+    # end[i + 1]: the end of the ids of text i, counted from the first of its job; -1 for a text that needs the fallback
     end: cython.pointer(int64_t)
     text_ends: bytearray
-    text_end: cython.pointer(uint64_t)  # where text i ends in the UTF-8 of its job
+    text_end: cython.pointer(uint64_t)  # the end of text i in the UTF-8 of its job
 
-    lock: cython.pythread_type_lock  # for all that follows
+    lock: cython.pythread_type_lock  # for the attributes below
     jobs: cython.pointer(Job)  # a ring: job k is jobs[k % room]
     room: cython.Py_ssize_t
     taken: cython.Py_ssize_t  # jobs
@@ -104,7 +104,7 @@ class Batch:
 
     @cython.cfunc
     def _divide(self, threads: cython.Py_ssize_t) -> cython.void:
-        """Choose the number of threads and the size of a job: of little text, each thread gets some."""
+        """Choose the number of threads and the size of a job, so that each thread gets some of a short text."""
         total: cython.size_t = 0
         enough: cython.size_t = JOB * 4 * threads
         for i in range(self.n):
@@ -116,13 +116,13 @@ class Batch:
         self.room = 4 * self.threads if self.threads > 1 else 1
 
     def stop(self) -> None:
-        """Make all threads end soon, whatever is left to do."""
+        """Make all threads end soon, with texts left."""
         self.stopped = True
 
     # ------------------------------------------------------------------ jobs
 
     def work(self) -> None:
-        """Encode until there is nothing left to take."""
+        """Encode until no text is left."""
         state: State = self.encoder.take()
         try:
             with cython.nogil:
@@ -227,7 +227,7 @@ class Batch:
     @cython.nogil
     @cython.exceptval(check=False)
     def _length(self, i: cython.Py_ssize_t) -> cython.size_t:
-        """The characters or bytes of text i; 1 for what is neither."""
+        """The characters or bytes of text i; 1 for an object that is neither str nor bytes."""
         data: cython.p_void = cython.NULL
         size: cython.size_t = 1
         tm_text_units(self.item[i], cython.address(data), cython.address(size))
@@ -237,7 +237,7 @@ class Batch:
     @cython.nogil
     @cython.exceptval(check=False)
     def _text(self, job: cython.pointer(Job), state: State) -> cython.pointer(cython.const[uint8_t]):
-        """The UTF-8 of all texts of a job, without those that must be encoded in Python, and where each ends. NULL without memory."""
+        """The UTF-8 of all texts of a job, without those that must be encoded in Python. Sets their ends. NULL without memory."""
         data: cython.p_void = cython.NULL
         n: cython.size_t = 0
         room: cython.size_t = 0
@@ -288,7 +288,7 @@ class Batch:
                 if job == cython.NULL:
                     return lists
                 start: cython.size_t = 0
-                # The array grows to what the texts so far suggest, and an eighth more.
+                # The array grows to the size that the texts so far suggest, and an eighth more.
                 expected = 0 if whole is None else 1.125 * (whole.used + job.used) / job.last * self.n
                 for i in range(job.first, job.last):
                     if job.code < 0 or self.end[i + 1] < 0:

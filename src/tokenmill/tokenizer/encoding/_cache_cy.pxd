@@ -19,7 +19,7 @@ cdef extern from *:
 
 # A pretoken and its ids. `lo` and `hi` are its key (kernels/_pretoken_key.h); `hi` is 0 in an empty slot. The top byte of
 # ids[3] (above COUNT_SHIFT) is the number of ids, 1 to 4, that are in the entry; if it is 0, ids[0] and ids[1] are the
-# place of the pretoken's record in the arena.
+# offset of the pretoken's record in the arena.
 cdef struct Entry:
     uint64_t lo, hi
     uint32_t ids[4]
@@ -37,7 +37,7 @@ cdef class PretokenCache:
     cdef size_t slots, used
     cdef uint8_t* arena
     cdef size_t arena_used, arena_room
-    cdef size_t limit  # of all bytes held; 0: nothing is added
+    cdef size_t limit  # of all bytes in memory; 0: nothing is added
     cdef Cutter cutter  # of long pretokens; None for none
     cdef size_t uncut  # bytes of pretokens, of scripts without spaces, that were merged
     cdef object seeds  # adds n_seeds pretokens after `patience` others were merged; None if no pretokens are known
@@ -48,10 +48,10 @@ cdef class PretokenCache:
     cdef uint8_t* initial_records  # the arena
     cdef uint32_t* index  # the number of each initial entry, plus 1, by the low bits of its hash; 0 in an empty slot
     cdef size_t index_mask
-    cdef uint32_t places[BATCH]  # where the ids of each pretoken of the last batch end in its `out`
+    cdef uint32_t out_ends[BATCH]  # where the ids of each pretoken of the last batch end in its `out`
     cdef size_t initial_used, initial_arena_used
     cdef bint takes_added  # whether added tokens may be among the pretokens of `encode`
-    cdef const uint32_t* added  # their ids, at the places of their ends
+    cdef const uint32_t* added  # their ids, at the indices of their ends
     cdef bytes missing  # the first byte or character without a token in the pretoken that could not be merged
 
     cdef int make_index(self) except -1  # for the caches that share
@@ -63,7 +63,7 @@ cdef class PretokenCache:
     # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that
     # ends at text[length], written to `out`, which has room for as many ids as the pretokens have bytes and 4 more.
     # Returns their number, or a negative number of _merger_cy. Added tokens may be among them, marked by ADDED_END, if
-    # `takes_added`; then their ids are in `added`, at the same places.
+    # `takes_added`; then their ids are in `added`, at the same indices.
     cdef Py_ssize_t encode(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
                            uint32_t* out) noexcept nogil
     # The ids of one pretoken that is not in its home slot, or whose ids do not fit there. A new pretoken is merged. Its text

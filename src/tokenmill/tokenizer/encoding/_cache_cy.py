@@ -1,16 +1,16 @@
-"""The pretoken cache: pretokens seen before, with their ids. The merge kernel runs only for the others.
+"""The pretoken cache: pretokens with their ids. The merge kernel runs only for pretokens that are not in it.
 
 Open addressing with linear probing: entries of 32 bytes, two to a cache line, at most half of the slots used. Pretokens come
-in batches. All keys, hashes and prefetches of a batch come before its first probe, so that cache misses overlap. When the
-bytes held would exceed the limit, the cache returns to its initial entries, the tokens of the vocabulary. One thread at a
+in batches. All keys, hashes and prefetches of a batch come before its first probe, so that cache misses overlap. When its
+memory would exceed the limit, the cache returns to its initial entries, the tokens of the vocabulary. One thread at a
 time uses a cache.
 
 The first cache has the initial entries in its table. The caches of other threads begin empty and share one copy of these
-entries, with an index to find them by their hash; what they find there they add to their own. So the memory of a thread
-grows with the pretokens that it meets, not with the vocabulary.
+entries, with an index by hash. They add the shared entries that they use to their own. So the memory of a thread
+grows with the pretokens that it encodes, not with the vocabulary.
 
-Where a token is merged like any other pretoken, there are no initial entries. Each cache then learns tokens after some merges. This
-takes milliseconds, which short texts do not repay.
+If a token is merged like any other pretoken, there are no initial entries. Each cache then adds tokens after some merges. This
+takes milliseconds, which would slow down short texts.
 
 The hash is seeded at random in each process, so nobody can prepare text whose pretokens collide. Slots are the low bits of
 the hash; only speed depends on them, never an id.
@@ -68,16 +68,16 @@ class PretokenCache:
         release(cython.address(self.work), 0)
 
     def statistics(self) -> tuple:
-        """The bytes of memory held, the pretokens, and how many slots past its home an entry is on average."""
+        """The bytes of memory, the number of pretokens, and the mean distance of an entry from its home, in slots."""
         steps: cython.size_t = 0
         for i in range(self.slots):
             if self.entries[i].hi != 0:
                 steps += i - _hash(self, self.entries + i) & self.slots - 1
-        held = self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
-        return held, self.used, cython.cast(cython.double, steps) / max(self.used, 1)
+        memory = self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
+        return memory, self.used, cython.cast(cython.double, steps) / max(self.used, 1)
 
     def begin(self):
-        """Make the present entries the initial ones, in the order of their slots. To be called once, on a cache without."""
+        """Make the present entries the initial ones, in the order of their slots. To be called once, on a cache without initial entries."""
         n: cython.size_t = 0
         initial: bytes = PyBytes_FromStringAndSize(cython.NULL, self.used * cython.sizeof(Entry))
         entries = cython.cast(cython.pointer(Entry), PyBytes_AS_STRING(initial))
@@ -166,7 +166,7 @@ class PretokenCache:
                 o += count
                 entries = self.entries
                 mask = self.slots - 1
-            self.places[i] = cython.cast(uint32_t, o - out)
+            self.out_ends[i] = cython.cast(uint32_t, o - out)
         return o - out
 
     def seek(self, pretoken, length, key, hash, end, out):
@@ -205,8 +205,8 @@ class PretokenCache:
         return slots == self.slots or _grow(self, slots)
 
     def put_token(self, token, length, key, hash, id):
-        found: uint32_t[4]
-        return _probe(self, token, length, key, hash, found) > 0 or _put(self, token, length, key, hash, cython.address(id), 1)
+        ids: uint32_t[4]
+        return _probe(self, token, length, key, hash, ids) > 0 or _put(self, token, length, key, hash, cython.address(id), 1)
 
 
 @cython.cfunc
@@ -225,9 +225,9 @@ def _probe(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t])
         if entry.lo == key.lo and entry.hi == key.hi:
             count = _ids_of(entry, cache.arena, pretoken, length, out)
             if entry.ids[3] > ID_MASK:
-                found: Entry = entry[0]
+                probed: Entry = entry[0]
                 entry[0] = cache.entries[hash & cache.slots - 1]
-                cache.entries[hash & cache.slots - 1] = found
+                cache.entries[hash & cache.slots - 1] = probed
             if count > 0:
                 return count
         slot = slot + 1 & cache.slots - 1
@@ -304,7 +304,7 @@ def _free_slot(cache: PretokenCache, hash: uint64_t) -> cython.pointer(Entry):
 @cython.exceptval(check=False)
 def _put(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
          ids: cython.pointer(cython.const[uint32_t]), count: cython.Py_ssize_t) -> cython.bint:
-    kept: cython.size_t = length if key.hi >> 56 == 0xFF else 0  # bytes to compare: of a key that is a hash
+    kept: cython.size_t = length if key.hi >> 56 == 0xFF else 0  # bytes to compare, if the key is a hash
     size: cython.size_t = 0
     if kept > 0 or count > 4 or (count == 4 and ids[3] > ID_MASK):
         size = (cython.sizeof(Record) + 4 * cython.cast(cython.size_t, count) + kept + 7) & ~cython.cast(cython.size_t, 7)
@@ -375,8 +375,8 @@ def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
 def _grow(cache: PretokenCache, slots: cython.size_t) -> cython.bint:
     """Make the table larger, to `slots`, twice as many or more. False if memory runs out.
 
-    The entries move within the memory, in the order of their slots from a free one on. So each one finds a free slot at its own place,
-    before it, or in the new half. From the end of that half a search goes on in the first slots, whose entries move last; so these
+    The entries move within the memory, in the order of their slots from a free one on. So each one moves to its own slot, to one
+    before it, or to the new half. From the end of that half a search goes on in the first slots, whose entries move last; so these
     move once more.
     """
     n: cython.size_t = cache.slots
@@ -402,7 +402,7 @@ def _grow(cache: PretokenCache, slots: cython.size_t) -> cython.bint:
 @cython.inline
 @cython.exceptval(check=False)
 def _move(cache: PretokenCache, entry: cython.pointer(Entry)) -> cython.void:
-    """Move what is in a slot to the first free slot from its home on."""
+    """Move the entry of a slot to the first free slot from its home on."""
     moved: Entry = entry[0]
     if moved.hi != 0:
         entry.hi = 0

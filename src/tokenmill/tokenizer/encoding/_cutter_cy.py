@@ -1,7 +1,7 @@
-"""Certain cuts: cuts a pretoken where no token of the vocabulary can span. What is between two cuts is a segment.
+"""Certain cuts: cuts a pretoken where no token of the vocabulary can span. A segment is the bytes between two cuts.
 
 Definitions.
-D1. The units of some bytes are what reading them from the left gives: a character of UTF-8, or else one byte, a stray. The
+D1. The units of some bytes, read from the left, are characters of UTF-8, or else single bytes, strays. The
     code of a unit is its code point; that of a stray is 0xDC00 | byte, which no character has.
 D2. Two units join if a token that merges make, read on its own, has one code of each side by side. The codes of a
     character on the left are its own and that of its last byte as a stray, those of one on the right its own and that of
@@ -14,17 +14,17 @@ I1. A token that spans a border of units has a border of units there. Otherwise 
 I2. No token spans a certain border. By I1 the token has a unit on each side of it. If that is a character, the pretoken
     has the same one there; if it is a stray, it is the byte next to the border. So the two units join by D2.
 I3. The ids of a pretoken are those of its segments. A merge, or a removal of what merges made, works inside one token, so
-    inside one segment. Which one is next depends on ranks and places alone: among those of one segment the order is the same
+    inside one segment. Which one is next depends only on ranks and positions: among those of one segment the order is the same
     with the others and without.
 
 Where unknown neighbours become one token, two units that are both unknown join, too.
 
-I3 is about merging. Where a whole pretoken is looked up among the tokens first, a segment is not: it is not a pretoken. That makes no
+I3 is about merging. If whole pretokens are looked up among the tokens before they are merged, segments are not. That makes no
 difference to a token that merging makes of its own bytes. A segment that may be another token is joined to its neighbour.
 
-Pairs of ASCII characters are in a table of pairs of bytes. Where whole texts are cut, it is made the union of eight products, so that
-vector code can look 64 pairs up at once (_byte_pairs.h). The others are in Bloom filters, one for pairs of characters and a small one for pairs with a
-stray. Where these take two units for a pair that joins, the segment is longer and its ids are the same.
+Pairs of ASCII characters are in a table of pairs of bytes. If whole texts are cut, it becomes the union of eight products, so that
+vector code can look up 64 pairs at once (_byte_pairs.h). The others are in Bloom filters, one for pairs of characters and a small one
+for pairs with a stray. A false positive makes a segment longer; its ids are the same.
 """
 
 from array import array
@@ -45,7 +45,7 @@ from cython.cimports.tokenmill.kernels._pair_map import (
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key_of
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.split._scan_cy import join_products, tm_byte_pairs_make, tm_has_simd
-from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_part_ends
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_segment_ends
 
 STRAY = cython.declare(uint32_t, 0xDC00)  # the code of a byte outside of any character, less the byte
 POINTS = cython.declare(cython.size_t, 0x110000)
@@ -54,20 +54,19 @@ STRAY_MASK = cython.declare(uint32_t, 0xFFFFFF00)
 
 @cython.cclass
 class Cutter:
-    """The pairs of units that join. Threads share it; `build` makes it, once.
+    """The pairs of units that join. Threads share it; `build` fills it, once.
 
     blob, sizes: the tokens; see `pack_tokens`. events: the merges; only tokens that they make are used. None for all tokens.
     lazy: for long pretokens; the caller calls `build` before the first cut.
-    made: where a pretoken is looked up among the tokens before it is merged, returns by id whether merging is known to make a token of its
-        own bytes; or None if that is not known of any. None if there is no such look-up.
-    known: the codes that have a token of their own, where neighbours without one become one unknown token; else None.
+    built_of: `known_built` of the merger, if pretokens are looked up among the tokens before they are merged; else None.
+    known: the codes that have a token of their own, if neighbours without one become one unknown token; else None.
 
     >>> Cutter(*pack_tokens((b" low", b"er", b"ow")), array("i", [0, 0, 0, 0, 0, 1, 0, 0, 2])).ends(b" low lower")
     array('Q', [4, 8, 10])
     """
 
-    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False, made=None, known=None):
-        self.source = (blob, sizes, events, made)
+    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False, built_of=None, known=None):
+        self.source = (blob, sizes, events, built_of)
         self.wide_size = 512
         self.shift = 52
         if known is not None:
@@ -79,8 +78,8 @@ class Cutter:
     def build(self):
         with cython.critical_section(self):
             if not self.ready:
-                blob, sizes, events, made = self.source
-                known = b"\1" * (len(sizes) // 4) if made is None else made()
+                blob, sizes, events, built_of = self.source
+                known = b"\1" * (len(sizes) // 4) if built_of is None else built_of()
                 self.learn_all(blob, sizes, events, known)
                 self.source = None
                 self.ready = True
@@ -93,19 +92,19 @@ class Cutter:
         n: cython.size_t = PyBytes_GET_SIZE(sizes) // 4
         size = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
         p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
-        made: bytearray = bytearray(n) if events is not None else bytearray(b"\1") * n
-        is_made = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(made))
+        merged: bytearray = bytearray(n) if events is not None else bytearray(b"\1") * n
+        is_merged = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(merged))
         rows: cython.const[int32_t][::1] = events
         if events is not None:
             for i in range(rows.shape[0] // 3):
                 if rows[3 * i + 2] >= 0:  # not a removal
-                    is_made[rows[3 * i + 2]] = 1
+                    is_merged[rows[3 * i + 2]] = 1
         memset(cython.address(pairs), 0, cython.sizeof(tm_pair_map))
         try:
             for id in range(n):
                 if size[id] == 0xFFFFFFFF:
                     continue
-                if is_made[id]:
+                if is_merged[id]:
                     self.learn(p, size[id], cython.address(pairs))
                 if known is not None and not known[id]:
                     self.learn_unmade(p, size[id])
@@ -183,13 +182,13 @@ class Cutter:
         self.uses_simd = tm_has_simd()
 
     def ends(self, data: bytes):
-        """Return the end of each part of `data`, as 64-bit numbers."""
+        """Return the end of each segment of `data`, as 64-bit numbers."""
         ends: cython.size_t[256]
         at: cython.size_t = 0
         count: cython.size_t = 0
         length: cython.size_t = PyBytes_GET_SIZE(data)
-        found = array("Q", bytes(8 * length))
-        out: uint64_t[::1] = found
+        segment_ends = array("Q", bytes(8 * length))
+        out: uint64_t[::1] = segment_ends
         p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
         with cython.nogil:
             while at < length:
@@ -198,7 +197,7 @@ class Cutter:
                     out[count] = ends[i]
                     count += 1
                 at = ends[n - 1]
-        return found[:count]
+        return segment_ends[:count]
 
     def joins(self, first, second):
         return _joins(self, first, second)
@@ -211,13 +210,13 @@ class Cutter:
         resume: cython.size_t = at if self.uses_simd else length  # where vector code goes on
         while at < length and n < room - 1:
             if at >= resume and first < 128:
-                at = tm_part_ends(cython.address(self.pairs), text, at, length, limit, ends, room, cython.address(n))
+                at = tm_segment_ends(cython.address(self.pairs), text, at, length, limit, ends, room, cython.address(n))
                 if at == length:
                     break
                 resume = at + 64
                 first = text[at - 1]
             byte = text[at]
-            if (first | byte) < 128:  # whether a part ends here cannot be predicted, so nothing branches on it
+            if (first | byte) < 128:  # the ends of segments cannot be predicted, so nothing branches on them
                 ends[n] = at
                 n += 1 - cython.cast(cython.Py_ssize_t, self.ascii[first][byte >> 6] >> (byte & 63) & 1)
                 first = byte

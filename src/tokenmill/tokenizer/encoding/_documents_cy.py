@@ -1,4 +1,4 @@
-"""The block kernel: the documents of one buffer to ids, without a Python object for each."""
+"""The block kernel: encodes the documents of one buffer without a Python object for each."""
 
 from array import array
 
@@ -19,16 +19,16 @@ CACHE = cython.declare(cython.size_t, 32 << 20)
 def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1],
                      sections: Sections | None, goes_on: cython.bint, end_of_text: int64_t, width: cython.size_t,
                      begin_of_text: int64_t = -1, continued: cython.bint = False):
-    """The ids of documents as a token file holds them, and where each document ends in them, as int64.
+    """The ids of documents in the format of a token file, and the end of each document in them, as int64.
 
     text: UTF-8; document i is text[ends[i - 1]:ends[i]]. sections: as for Encoder.encode.
-    goes_on: whether the last document does not end here. end_of_text: follows each document that ends; -1 for nothing.
-    width: bytes of an id, 2 or 4. begin_of_text: precedes each document, but for the first if it is `continued`; -1 for nothing.
+    goes_on: the last document does not end here. end_of_text: the id after each document that ends; -1 for none.
+    width: bytes of an id, 2 or 4. begin_of_text: the id before each document except a first that is `continued`; -1 for none.
     """
     work: Documents
     code: cython.Py_ssize_t = 0
-    found = array("q", bytes(8 * ends.shape[0]))
-    id_ends: int64_t[::1] = found
+    id_end_array = array("q", bytes(8 * ends.shape[0]))
+    id_ends: int64_t[::1] = id_end_array
     state: State = encoder.take()
     state.cache.set_limit(min(state.cache.limit, CACHE))
     try:
@@ -46,14 +46,14 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
                 encoder._check(state, code)
             PyErr_CheckSignals()
         out = _written(state.ids.data, state.ids.used, id_ends, goes_on, end_of_text, width, begin_of_text, continued)
-        return out, memoryview(found)[:work.n - goes_on]
+        return out, memoryview(id_end_array)[:work.n - goes_on]
     finally:
         encoder.give(state)
 
 
 def write_ids(ids: cython.const[uint32_t][::1], ends: int64_t[::1], goes_on: cython.bint, end_of_text: int64_t,
               width: cython.size_t, begin_of_text: int64_t, continued: cython.bint):
-    """The bytes that encode_documents returns, for ids that were made elsewhere; `ends` of the documents are changed."""
+    """The bytes that encode_documents returns, for other ids. Changes the `ends` of the documents."""
     n: cython.size_t = ids.shape[0]
     return _written(cython.address(ids[0]) if n > 0 else cython.NULL, n, ends, goes_on, end_of_text, width, begin_of_text,
                     continued)
@@ -91,14 +91,3 @@ def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, 
                 at += 1
             ends[i] = at
     return out
-
-
-def lengths_of(ends: cython.const[int64_t][::1], begun: int64_t):
-    """The lengths of the documents that end at `ends`; the first one has `begun` ids before."""
-    lengths = array("q", bytes(8 * ends.shape[0]))
-    found: int64_t[::1] = lengths
-    before: int64_t = -begun
-    for i in range(ends.shape[0]):
-        found[i] = ends[i] - before
-        before = ends[i]
-    return lengths

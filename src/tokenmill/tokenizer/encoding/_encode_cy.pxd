@@ -12,7 +12,7 @@ cdef class Encoder(Stages):
     cdef size_t _cache_bytes, _states
     cdef readonly Py_ssize_t n_ids
 
-    cdef State take(self)  # what a thread needs to encode, to be given back
+    cdef State take(self)  # the state for one call; to be returned with `give`
     cdef void give(self, State state)
     cdef list list_of(self, uint32_t* ids, Py_ssize_t n)
     # The UTF-8 of a str, or the contents of bytes, valid until the state is used for another text. UnicodeEncodeError for
@@ -22,7 +22,7 @@ cdef class Encoder(Stages):
     cdef bint reserve_text(self, State state, size_t n, int width) noexcept nogil
     # Encode a whole text into state.ids; or with keep=False only count the ids, in state.counted and state.ids.used.
     cdef int _run(self, State state, text, Finder refused, Sections sections, ends, bint keep) except -1
-    # Encode a text, recording its parts, by `step` bytes at a time until there are more than `limit` ids; -1 for no limit.
-    cdef int _record_parts(self, State state, const uint8_t* p, size_t length, Sections sections, Py_ssize_t limit,
+    # Encode a text and record its rows, `step` bytes at a time until there are more than `limit` ids; -1 for no limit.
+    cdef int _record_sections(self, State state, const uint8_t* p, size_t length, Sections sections, Py_ssize_t limit,
                            size_t step) except -1
     cdef int _check(self, State state, Py_ssize_t code) except -1

@@ -1,8 +1,8 @@
 """The encoding kernel: text to ids, by the scanner, the cache and the merger in turn.
 
-An Encoder is shared by all threads. What changes while it encodes, the cache and the buffers, is in a State; a thread takes
-one from the pool while it holds the GIL, and gives it back afterwards. So the loops need no locks, and a process that is
-forked while others encode finds no half-changed state, only fewer states.
+An Encoder is shared by all threads. The cache and the buffers, which change during encoding, are in a State. A thread takes
+one from the pool while it holds the GIL, and returns it afterwards. So the loops need no locks, and the pool of a process that is
+forked during encoding has fewer states, and no half-changed one.
 """
 
 import cython
@@ -21,7 +21,7 @@ from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_make_immor
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
-from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import PART, Sections
+from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import SECTION, Sections
 from cython.cimports.tokenmill.tokenizer.encoding._stages_cy import HOLD, RAISED, SLICE, Stages, State
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_TOKEN, SIGNALLED, TOO_LONG, Merger, release
 
@@ -39,13 +39,13 @@ MOST_KEPT = cython.declare(cython.size_t, 64 << 20)  # bytes of UTF-8, of which 
 
 @cython.cclass
 class Encoder(Stages):
-    """Text to ids. Made from the parts of a vocabulary; immutable, threads share it.
+    """Text to ids. Immutable; threads share it.
 
     cache: the pretokens that all caches begin with; it becomes the cache of the first thread.
-    scanner: cuts text into pretokens; None if the caller gives their ends.
+    scanner: cuts text into pretokens; None if the caller passes their ends.
     n_ids: all ids are below this.
     cache_bytes: the limit of the caches of all threads together; 0 for no caches beyond the initial entries.
-    cutter: cuts text instead of the scanner, where the whole text is one pretoken.
+    cutter: cuts text instead of the scanner, if the whole text is one pretoken.
     """
 
     def __init__(self, merger: Merger, cache: PretokenCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t,
@@ -97,9 +97,9 @@ class Encoder(Stages):
     def encode(self, text, refused: Finder | None = None, sections: Sections | None = None, ends=None) -> list:
         """The ids of a str or of bytes.
 
-        refused: finds strings that the text must not contain: ForbiddenText with the first of them.
-        sections: the added tokens to find and how the text between them changes; None to encode the text as it is.
-        ends: where the pretokens end, for an encoder without a scanner; not together with `sections`.
+        refused: finds strings that the text must not contain. ForbiddenText has the first of them.
+        sections: the added tokens to match, and the changes of the text between them; None to encode the text as it is.
+        ends: the ends of the pretokens, for an encoder without a scanner; not together with `sections`.
         """
         state: State = self.take()
         try:
@@ -109,7 +109,7 @@ class Encoder(Stages):
             self.give(state)
 
     def encode_to_ids(self, text, refused: Finder | None = None, sections: Sections | None = None, ends=None):
-        """The same as an array, which has the buffer protocol."""
+        """The ids as an object with the buffer protocol; options as for `encode`."""
         state: State = self.take()
         try:
             self._run(state, text, refused, sections, ends, True)
@@ -127,7 +127,7 @@ class Encoder(Stages):
             self.give(state)
 
     def encode_pretoken(self, pretoken: bytes) -> list:
-        """The ids of bytes that are one pretoken."""
+        """The ids of one pretoken."""
         state: State = self.take()
         end: cython.size_t = len(pretoken)
         p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(pretoken))
@@ -138,34 +138,32 @@ class Encoder(Stages):
         finally:
             self.give(state)
 
-    def encode_parts(self, data: bytes, sections: Sections | None = None, limit: cython.Py_ssize_t = -1,
+    def encode_sections(self, data: bytes, sections: Sections | None = None, limit: cython.Py_ssize_t = -1,
                      encodes: cython.bint = True) -> tuple:
-        """The ids of a text in UTF-8, and what it consists of.
+        """Return (ids, rows, changes) of a text in UTF-8: uint32, size_t (see _sections_cy.pxd), and the text of each changed stretch.
 
-        limit: stop once there are more ids; -1 for no limit. encodes: whether ids are wanted; else only added tokens are.
-        Returns (ids, parts, changes): the memory of uint32; that of rows (see _sections_cy.pxd); each changed stretch as it was
-        encoded, for the rows CHANGED_STRETCH.
+        limit: stop once there are more ids; -1 for no limit. encodes: if false, only the ids of added tokens are returned.
         """
         state: State = self.take()
         step: cython.size_t = SLICE
         if 0 <= limit < cython.cast(cython.Py_ssize_t, SLICE // 32):
             step = 64 + 16 * limit
-        state.only_parts = not encodes
+        state.only_records = not encodes
         try:
             p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
-            self._record_parts(state, p, len(data), sections, limit, step)
+            self._record_sections(state, p, len(data), sections, limit, step)
             return _array(state), _copy(state.rows), state.changes
         finally:
-            state.parts = state.changes = None
-            state.only_parts = state.in_changed = False
+            state.recorded = state.changes = None
+            state.only_records = state.in_changed = False
             self.give(state)
 
     def prefix(self, text, refused: Finder | None, sections: Sections | None, limit: cython.Py_ssize_t, size_memory: bytes,
                unknown: cython.Py_ssize_t):
-        """The longest prefix of a str that ends with one of its ids, not inside a character, and takes at most `limit` ids.
+        """The longest prefix of a str that ends with one of its ids, not inside a character, and has at most `limit` ids.
 
-        None where that takes the spans of encode_parts: after an added token, a change or an unknown token, or if the prefix
-        alone takes more ids. size_memory: the bytes of each token by id, uint32. unknown: the id of the unknown token, or -1.
+        None if that requires the spans of the ids: after an added token, a change or an unknown token, or if the prefix
+        alone has more ids. size_memory: the bytes of each token by id, uint32. unknown: the id of the unknown token, or -1.
         """
         state: State = self.take()
         size: cython.Py_ssize_t = 0
@@ -175,11 +173,11 @@ class Encoder(Stages):
             p: cython.pointer(cython.const[uint8_t]) = self._bytes(state, text, cython.address(size))
             if refused is not None and refused.is_in(p, size):
                 _refuse(text, refused)
-            self._record_parts(state, p, size, sections, limit, 64 + 4 * min(limit, SLICE // 8))
+            self._record_sections(state, p, size, sections, limit, 64 + 4 * min(limit, SLICE // 8))
             if state.ids.used <= limit:
                 return text
             row = cython.cast(cython.pointer(cython.size_t), state.rows.data)
-            if state.rows.used != cython.sizeof(cython.size_t) or row[1] != 0 or row[3] != PART:
+            if state.rows.used != cython.sizeof(cython.size_t) or row[1] != 0 or row[3] != SECTION:
                 return None
             for i in range(limit):
                 if state.ids.data[i] == unknown or 4 * cython.cast(cython.Py_ssize_t, state.ids.data[i]) >= len(size_memory):
@@ -188,34 +186,34 @@ class Encoder(Stages):
             while end < cython.cast(cython.size_t, size) and p[end] & 0xC0 == 0x80:
                 end -= 1
             state.ids.used = 0
-            self._record_parts(state, p, end, sections, -1, SLICE)
+            self._record_sections(state, p, end, sections, -1, SLICE)
             return None if state.ids.used > limit else PyUnicode_DecodeUTF8(cython.cast(cython.p_char, p), end, cython.NULL)
         finally:
-            state.parts = state.changes = None
+            state.recorded = state.changes = None
             state.in_changed = False
             self.give(state)
 
-    def _record_parts(self, state, p, length, sections, limit, step):
-        state.parts = state.rows
+    def _record_sections(self, state, p, length, sections, limit, step):
+        state.recorded = state.rows
         state.rows.used = 0
         state.changes = []
         state.at = 0
         while state.at < length and (limit < 0 or state.ids.used <= limit):
             if length <= HOLD or step <= HOLD:
-                code = self.sections(state, p, state.at, length, state.at + step, sections)
+                code = self.encode_text(state, p, state.at, length, state.at + step, sections)
             else:
                 with cython.nogil:
-                    code = self.sections(state, p, state.at, length, state.at + step, sections)
+                    code = self.encode_text(state, p, state.at, length, state.at + step, sections)
                 PyErr_CheckSignals()
             self._check(state, code)
         return 0
 
-    def listed(self, ids: cython.const[uint8_t][::1]) -> list:
-        """The ids in the memory of `encode_parts` as a list."""
+    def id_list(self, ids: cython.const[uint8_t][::1]) -> list:
+        """A list of the ids in the memory of `encode_sections`."""
         return self.list_of(cython.cast(cython.pointer(uint32_t), cython.address(ids[0])), ids.shape[0] // 4) if len(ids) else []
 
     def list_of(self, ids, n):
-        """A list of ints. Counting a reference would read and write the int; these are immortal, so nothing is counted."""
+        """A list of ints. They are immortal: counting references would read and write each int."""
         int_of: cython.pointer(cython.pointer(PyObject)) = _ints
         result: list = PyList_New(n)
         items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
@@ -227,10 +225,10 @@ class Encoder(Stages):
             items[i] = int_of[ids[i]]
         return result
 
-    # ------------------------------------------------------------------ what a text is to the kernel
+    # ------------------------------------------------------------------ the UTF-8 of a text
 
     def _bytes(self, state, text, size):
-        """Not by PyUnicode_AsUTF8, which converts into fresh memory twice and keeps the result with the str."""
+        """Without PyUnicode_AsUTF8, which converts into fresh memory twice and keeps the result with the str."""
         data: cython.p_void = cython.NULL
         n: cython.size_t = 0
         width: cython.int = tm_text_units(cython.cast(cython.pointer(PyObject), text), cython.address(data), cython.address(n))
@@ -273,17 +271,17 @@ class Encoder(Stages):
             _refuse(text, refused)
         if ends is not None:
             if length > 0:
-                given: cython.const[cython.size_t][::1] = ends
+                pretoken_ends: cython.const[cython.size_t][::1] = ends
                 with cython.nogil:
-                    code = self.pretokens(state, p, length, cython.address(given[0]), given.shape[0])
+                    code = self.pretokens(state, p, length, cython.address(pretoken_ends[0]), pretoken_ends.shape[0])
                 return self._check(state, code)
             return 0
         if length <= HOLD:
-            return self._check(state, self.sections(state, p, 0, length, length, sections))
+            return self._check(state, self.encode_text(state, p, 0, length, length, sections))
         state.at = 0
         while state.at < length:
             with cython.nogil:
-                code = self.sections(state, p, state.at, length, state.at + SLICE, sections)
+                code = self.encode_text(state, p, state.at, length, state.at + SLICE, sections)
             self._check(state, code)
             if not keep:
                 state.counted += state.ids.used
@@ -292,7 +290,7 @@ class Encoder(Stages):
         return 0
 
     def _check(self, state, code):
-        """Raise the exception that a negative number of the kernels stands for."""
+        """Raise the exception for a negative number of the kernels."""
         if code >= 0:
             return 0
         if code == RAISED:
@@ -348,7 +346,7 @@ def _refuse(text, refused: Finder) -> cython.int:
 
 @cython.cfunc
 def _array(state: State) -> object:
-    """The ids as an object of their own: a copy of a few ids, the state's own array of many."""
+    """The ids as a separate object: a copy of a few ids, or the array itself, which the state replaces."""
     ids: Ids = state.ids
     if ids.used <= HOLD:
         return _copy(ids)

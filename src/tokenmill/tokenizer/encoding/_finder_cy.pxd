@@ -4,7 +4,7 @@ from tokenmill.split._scan_cy cimport tm_byte_pairs
 
 
 cdef extern from "tokenmill/split/_byte_pairs.h" nogil:
-    size_t tm_part_ends(const tm_byte_pairs* set, const uint8_t* text, size_t at, size_t length, size_t limit, size_t* ends,
+    size_t tm_segment_ends(const tm_byte_pairs* set, const uint8_t* text, size_t at, size_t length, size_t limit, size_t* ends,
         Py_ssize_t room, Py_ssize_t* n)
     size_t tm_find_character(const tm_byte_pairs* set, const uint8_t* classes, const uint8_t* text, size_t at, size_t length)
     enum: TM_NO_BLOCK
@@ -28,11 +28,11 @@ cdef struct String:
 
 # A node of the trie: where strings branch off, or one ends. Its children are in a row, by their bytes.
 cdef struct Node:
-    uint32_t string  # one of those that go through it
-    uint32_t ends  # which string ends there, or NO_ID
+    uint32_t string  # one of the strings that go through it
+    uint32_t ends  # the string that ends there, or NO_ID
     uint32_t children, n_children
     uint32_t end  # bytes from the root
-    uint8_t byte  # the first behind the end of its parent
+    uint8_t byte  # the first after the end of its parent
 
 
 cdef class Finder:
@@ -41,23 +41,24 @@ cdef class Finder:
     cdef Py_ssize_t n
     cdef Node* nodes  # the first is the root
     cdef uint32_t heads[256]  # the child of the root for each byte; 0 for none
-    cdef uint64_t begins[1024]  # a bit for each pair of bytes: whether a string begins with them, or is the first one
-    cdef uint8_t alone[256]  # whether this byte is one of the strings
+    cdef uint64_t begins[1024]  # a bit for each pair of bytes: 1 if a string begins with them, or is the first one
+    cdef uint8_t alone[256]  # by byte: 1 if it is one of the strings
     cdef int first  # the byte that all strings begin with, or -1; also if it is a space, which is frequent
     cdef tm_byte_pairs pairs  # `begins`, and perhaps more pairs
     cdef bint uses_simd
     cdef readonly bint flagged  # any string has a flag
-    cdef uint8_t space  # which byte is a space to tokens that take in white space; 255 for none
-    cdef object is_word  # str -> bool: whether it has a word character
+    cdef uint8_t space  # the byte that is a space to tokens that include white space; 255 for none
+    cdef object is_word  # str -> bool: true with a word character
 
-    # Find the leftmost of the strings in text[at:length], the longest where several begin there. Returns where it begins, or
-    # `length`; stores which it is. The searches of a text share `block`.
+    # Find the leftmost of the strings in text[at:length], the longest if several begin there. Returns its start, or `length`;
+    # stores its index in `which`. The searches of a text share `block`.
     cdef size_t search(self, const uint8_t* text, size_t at, size_t length, Py_ssize_t* which, tm_pair_block* block) noexcept nogil
-    # Whether the text contains any of the strings.
+    # True if the text contains any of the strings.
     cdef bint has_any(self, const uint8_t* text, size_t length) noexcept nogil
-    # Whether a word character stands right before `start` or right after `end` in text[begin:length].
+    # True if a word character is right before `start` or right after `end` in text[begin:length].
     cdef bint touches_word(self, const uint8_t* text, size_t begin, size_t start, size_t end, size_t length) noexcept nogil
     cdef void make_nodes(self) noexcept
     cdef void make_pairs(self) noexcept
+    # The longest string that text[0:left] begins with, or -1.
     cdef Py_ssize_t match(self, const uint8_t* text, size_t left) noexcept nogil
-    cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # the same; releases the GIL
+    cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # `has_any`, without the GIL for a long text

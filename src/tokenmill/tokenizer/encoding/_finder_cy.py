@@ -1,4 +1,4 @@
-"""Finds added tokens in UTF-8 text, at the speed of vector instructions; behind the first two bytes, a trie."""
+"""Find added tokens in UTF-8 text: vector instructions for the first two bytes, then a trie."""
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -14,8 +14,8 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 class Finder:
     """A set of strings to find, each with its id.
 
-    flags: LSTRIP, RSTRIP and SINGLE_WORD of those that have some, for `Sections`. is_word: whether a str has a word character;
-        needed for SINGLE_WORD.
+    flags: LSTRIP, RSTRIP and SINGLE_WORD of the strings that have some, for `Sections`. is_word: returns whether a str has a word
+        character; required for SINGLE_WORD.
 
     >>> Finder({b"<|a|>": 7}).find("low <|a|> lower")
     b'<|a|>'
@@ -46,7 +46,7 @@ class Finder:
         self.make_pairs()
 
     def make_nodes(self):
-        """Level by level. Until a node is made, `string` and `ends` are the first and the end of the strings that go through it."""
+        """Level by level. In an unfinished node, `string` and `ends` are the first and the end of the strings that go through it."""
         i: uint32_t = 0
         used: uint32_t = 1
         node: cython.pointer(Node) = self.nodes
@@ -162,17 +162,16 @@ class Finder:
             return self.is_word(around.decode("utf-8", "replace"))
 
     def match(self, text, left):
-        """The longest string that text[0:left] begins with, or -1."""
         size: cython.size_t = 0  # bytes that match
         at: uint32_t = self.heads[text[0]]
-        found: cython.Py_ssize_t = -1
+        longest: cython.Py_ssize_t = -1
         while at > 0:
             node = self.nodes + at
             if node.end > left or memcmp(text + size, self.strings[node.string].bytes + size, node.end - size) != 0:
                 break
             size = node.end
             if node.ends != NO_ID:
-                found = node.ends
+                longest = node.ends
             if size == left:
                 break
             at = node.children
@@ -181,4 +180,4 @@ class Finder:
                 at += 1
             if at == stop:
                 break
-        return found
+        return longest

@@ -12,7 +12,7 @@ from cython.cimports.tokenmill.kernels._memory import tm_exchange, tm_pages_free
 
 MIN_SPARE = cython.declare(cython.size_t, 1 << 18)  # ids of an array whose memory may be kept
 MAX_SPARE = cython.declare(cython.size_t, 1 << 24)
-_spare = cython.declare(cython.p_void, cython.NULL)  # kept memory, or NULL; its first bytes are how many ids it has room for
+_spare = cython.declare(cython.p_void, cython.NULL)  # kept memory, or NULL; it begins with the number of ids that it has room for
 
 
 @cython.cclass

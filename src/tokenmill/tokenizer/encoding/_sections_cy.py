@@ -1,20 +1,20 @@
 """The sections of a text, each of which is split into pretokens: added tokens, normalization, the space before a text.
 
 Definitions
-    stretch     the text between two added tokens that are found before normalization. Each is normalized on its own.
-    part        the text between two added tokens that are found after normalization, in one stretch. Each is split on its own.
-    raw tokens are found in the text as it is, normal tokens in a normalized stretch (`normalized` of AddedToken).
+    stretch     the text between two raw tokens. Each is normalized on its own.
+    section     the text between two normal tokens in one stretch. Each is split on its own.
+    raw tokens are matched in the text as it is, normal tokens in a normalized stretch (`normalized` of AddedToken).
 
-A stretch that is normalized already is encoded in place. That is nearly all text, and the quick check of Unicode (UAX #15,
-section 9) finds it out from tables: each character has a combining class, or may change, or may join the last character of
-class 0 before it. It joins none that stays as it is when decomposed, and that is in no pair with it.
+A stretch that is already normalized is encoded in place. Nearly all text is, and the quick check of Unicode (UAX #15,
+section 9) detects it with tables: each character has a combining class, or may change, or may join the last character of
+class 0 before it. It does not join one that stays as it is when decomposed, and that is in no pair with it.
 
-Where a stretch changes, nearly always each character changes alone, and marks only need to be put in order (`change`). Neither makes
-the text another one to a Unicode normalization, so a result that passes the quick check is the normalized text. Several steps change
+Where a stretch changes, nearly always each character changes alone, and marks only need to be put in order (`change`). Neither
+changes the result of a Unicode normalization, so a result that passes the quick check is the normalized text. Several steps change
 each character alone in a text without characters that may combine.
 
-The flags of a token, as in Hugging Face tokenizers: it takes in the white space before it (LSTRIP) or after it (RSTRIP), or is
-found only where no word character touches it (SINGLE_WORD).
+The flags of a token, as in Hugging Face tokenizers: it includes the white space before it (LSTRIP) or after it (RSTRIP), or is
+matched only where no word character touches it (SINGLE_WORD).
 """
 
 from _thread import interrupt_main
@@ -54,17 +54,16 @@ HIGH_BITS = cython.declare(uint64_t, 0x8080808080808080)
 ONES = cython.declare(uint64_t, 0x0101010101010101)
 NO_TOKEN_ID = cython.declare(uint32_t, 0xFFFFFFFF)
 FIRST_SEEN = cython.declare(cython.size_t, 1 << 14)  # bytes of text after which vector instructions are worth their table
-MOST_WAIT = cython.declare(cython.size_t, 1 << 12)  # bytes without them where they find something often
+MOST_WAIT = cython.declare(cython.size_t, 1 << 12)  # bytes without them after many matches
 MOST_STEPS = cython.declare(cython.size_t, 1 << 22)  # through a character map; those of SentencePiece take 50,000
 MOST_MARKS = cython.declare(cython.size_t, 64)  # bytes of marks that a mark goes back over
 
 
 @cython.cclass
 class NormalizationCheck:
-    """Whether a text is normalized already. Threads share it.
+    """Checks whether a text is normalized, and normalizes most texts that are not. Threads share it.
 
-    page_of: returns the classes of 128 code points, and what they become alone: see `class_page` in normalization.py. joined: returns
-    the pairs of code points that may become one character; see `joined_pairs` there. trims, exact: see _sections_cy.pxd.
+    page_of: `class_page` of normalization.py. joined: `joined_pairs` there. trims, exact: see _sections_cy.pxd.
     """
 
     def __cinit__(self, page_of, joined, trims: cython.bint, exact: cython.int):
@@ -91,7 +90,7 @@ class NormalizationCheck:
         tm_pair_map_free(cython.address(self.joined))
 
     def class_of(self, point):
-        """Two threads may fill a page at once, and write the same. A text with a page that fails goes to `Sections.change`, which raises."""
+        """Two threads may fill a page at once with the same values. A text with a page that fails goes to `Sections.change`, which raises."""
         first: cython.size_t = point // PAGE * PAGE
         if self.classes[point] == 0:
             with cython.gil:
@@ -111,10 +110,10 @@ class NormalizationCheck:
         return self.classes[point]
 
     def mark_class(self, point):
-        of_point: uint8_t = self.class_of(point)
-        if of_point == MAY_JOIN:
+        point_class: uint8_t = self.class_of(point)
+        if point_class == MAY_JOIN:
             return cython.cast(uint8_t, tm_pair_map_get(cython.address(self.joined), NO_POINT, point))
-        return of_point
+        return point_class
 
     def learn_joined(self):
         with cython.critical_section(self):
@@ -167,11 +166,11 @@ class NormalizationCheck:
                     self.make_unsure()
         while at < length:
             if self.unsure != cython.NULL and at >= resume and last == 1 and length - at >= 68:
-                found = tm_find_character(self.unsure, self.classes, text, at, length)
-                wait = 0 if found - at >= 256 else min(2 * wait + 64, MOST_WAIT)
-                resume = found + wait
-                before = found
-                while before > at and found - before < 4:  # the character before may be a starter
+                unsure_at = tm_find_character(self.unsure, self.classes, text, at, length)
+                wait = 0 if unsure_at - at >= 256 else min(2 * wait + 64, MOST_WAIT)
+                resume = unsure_at + wait
+                before = unsure_at
+                while before > at and unsure_at - before < 4:  # the character before may be a starter
                     before -= 1
                     if text[before] & 0xC0 != 0x80:
                         break
@@ -204,24 +203,24 @@ class NormalizationCheck:
                 last = 1
                 starter = NO_POINT
                 continue
-            of_point = self.classes[point]
-            if of_point == 0:
-                of_point = self.class_of(point)
+            point_class = self.classes[point]
+            if point_class == 0:
+                point_class = self.class_of(point)
             if point == 32 and starter == 32 and self.trims:
                 return at
-            if of_point >= MAY_JOIN:
+            if point_class >= MAY_JOIN:
                 if (
-                    of_point == MAY_CHANGE
+                    point_class == MAY_CHANGE
                     or tm_pair_map_get(cython.address(self.joined), starter, point) != NO_VALUE
                     or tm_pair_map_get(cython.address(self.joined), starter, NO_POINT) != NO_VALUE
                 ):
                     return at
-                of_point = self.mark_class(point)
-            if of_point == 1:
+                point_class = self.mark_class(point)
+            if point_class == 1:
                 starter = point
-            elif of_point < last:
+            elif point_class < last:
                 return at
-            last = of_point
+            last = point_class
             at += size
         return length - 1 if self.trims and length > 0 and text[length - 1] == 32 else length
 
@@ -229,7 +228,7 @@ class NormalizationCheck:
         at: cython.size_t = 0
         used: cython.size_t = 0
         point: uint32_t = 0
-        starter: uint32_t = 0  # the character before, of an exact check; 0, which is in no pair, for none
+        starter: uint32_t = 0  # the character before, for an exact check; 0, which is in no pair, for none
         if self.alone[0] == cython.NULL:
             return -1
         while at < length:
@@ -241,20 +240,20 @@ class NormalizationCheck:
             if at == length:
                 break
             new: cython.pointer(cython.const[uint8_t]) = text + at
-            of_point: uint8_t = 1
+            point_class: uint8_t = 1
             size = n = tm_utf8_read(text + at, length - at, cython.address(point))
             if size == 0:  # a byte that is not UTF-8
                 size = n = 1
                 point = 0
             else:
-                of_point = self.class_of(point)
-            if self.exact == 2 and 1 < of_point < MAY_CHANGE:
+                point_class = self.class_of(point)
+            if self.exact == 2 and 1 < point_class < MAY_CHANGE:
                 return -1
             if self.exact:
-                if of_point >= MAY_JOIN and tm_pair_map_get(cython.address(self.joined), starter, point) != NO_VALUE:
+                if point_class >= MAY_JOIN and tm_pair_map_get(cython.address(self.joined), starter, point) != NO_VALUE:
                     return -1
                 starter = point
-            if of_point == MAY_CHANGE:
+            if point_class == MAY_CHANGE:
                 ends = self.alone[point // PAGE]
                 if ends == cython.NULL:
                     return -1
@@ -266,20 +265,20 @@ class NormalizationCheck:
             if self.trims and n > 0 and new[0] == 32 and (used == 0 or out[used - 1] == 32):
                 new += 1
                 n -= 1
-            place = used
-            if 1 < of_point < MAY_CHANGE:  # a mark goes before those of a higher class
-                of_point = self.mark_class(point)
-                while place > 0 and of_point > 1:
-                    before = place - 1
+            index = used
+            if 1 < point_class < MAY_CHANGE:  # a mark goes before those of a higher class
+                point_class = self.mark_class(point)
+                while index > 0 and point_class > 1:
+                    before = index - 1
                     while before > 0 and out[before] & 0xC0 == 0x80:
                         before -= 1
-                    if tm_utf8_read(out + before, place - before, cython.address(point)) == 0 or self.mark_class(point) <= of_point:
+                    if tm_utf8_read(out + before, index - before, cython.address(point)) == 0 or self.mark_class(point) <= point_class:
                         break
-                    place = before
-                    if used - place > MOST_MARKS:
+                    index = before
+                    if used - index > MOST_MARKS:
                         return -1
-                memmove(out + place + n, out + place, used - place)
-            memcpy(out + place, new, n)
+                memmove(out + index + n, out + index, used - index)
+            memcpy(out + index, new, n)
             at += size
             used += n
         while self.trims and used > 0 and out[used - 1] == 32:
@@ -292,7 +291,7 @@ class NormalizationCheck:
 @cython.inline
 @cython.exceptval(check=False)
 def _is_plain(self: NormalizationCheck, text: cython.pointer(cython.const[uint8_t]), after_space: cython.bint) -> cython.bint:
-    """Whether the next eight bytes are ASCII that does not change. after_space: whether a space at their start may be removed."""
+    """True if the next eight bytes are ASCII that does not change. after_space: a space at their start may be removed."""
     x: uint64_t = 0
     memcpy(cython.address(x), text, 8)
     if x & HIGH_BITS or not self.printable:
@@ -316,7 +315,7 @@ def key_pairs(units: cython.const[uint32_t][::1]) -> list:
     steps: cython.size_t = 0
     room: cython.size_t = 4 * (cython.cast(cython.size_t, n) + 256)
     memory: bytes = bytes(2 * room)
-    # The children of a unit are where its offset and their label lead: by these places the first child, by child the next one.
+    # The index of a child is the offset of its unit xor its label. child: the first child by offset; next: by child, the next one.
     child = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(memory))
     next = child + room // 4
     for i in range(n):
@@ -333,35 +332,35 @@ def key_pairs(units: cython.const[uint32_t][::1]) -> list:
 def _add_pairs(units: cython.pointer(cython.const[uint32_t]), n: uint32_t, child: cython.pointer(uint32_t), next: cython.pointer(uint32_t),
                unit: uint32_t, text: cython.pointer(uint8_t), size: cython.size_t, first: uint32_t, pairs: list,
                steps: cython.pointer(cython.size_t)) -> cython.int:
-    """Add the pairs of the keys that lead to a unit. text: the bytes so far of the second character, or of the first without one."""
+    """Add the pairs of the keys below a unit. first: the first character, or NO_POINT. text: the bytes of the next one so far."""
     point: uint32_t = 0
     unit ^= units[unit] >> 10 << ((units[unit] & 1 << 9) >> 6)
-    found: uint32_t = child[unit] if unit < n + 256 else 0
-    while found > 0:
+    key_unit: uint32_t = child[unit] if unit < n + 256 else 0
+    while key_unit > 0:
         steps[0] += 1
         if steps[0] > MOST_STEPS:
             raise FormatError("the character map is damaged: it has too many keys")
-        text[size] = found ^ unit
+        text[size] = key_unit ^ unit
         length = tm_utf8_expected(text[0])
         if size + 1 < length and (size == 0 or text[size] & 0xC0 == 0x80):
-            _add_pairs(units, n, child, next, found, text, size + 1, first, pairs, steps)
+            _add_pairs(units, n, child, next, key_unit, text, size + 1, first, pairs, steps)
         elif tm_utf8_read(text, size + 1, cython.address(point)) != length:
             pass  # not UTF-8, so no text has it
         elif first == NO_POINT:
-            _add_pairs(units, n, child, next, found, text + 4, 0, point, pairs, steps)
+            _add_pairs(units, n, child, next, key_unit, text + 4, 0, point, pairs, steps)
         else:
             pairs.append((first, point))
-        found = next[found]
+        key_unit = next[key_unit]
     return 0
 
 
 @cython.cclass
 class Sections:
-    """The added tokens to find in a text, and what happens to the text between them. Immutable; threads share it.
+    """The added tokens to match in a text, and the changes of the text between them. Immutable; threads share it.
 
-    raw, normal: finders of added tokens. change: normalizes bytes; None for no normalization. page_of, joined: see
-    NormalizationCheck, and trims, exact; None if every stretch must be given to `change`. prefix: the rule for a space before a text.
-    marks: whether a space in a normalized stretch stands for a mark, so that no normal token takes it in.
+    raw, normal: finders of added tokens. change: normalizes bytes; None for no normalization. page_of, joined, trims, exact: see
+    NormalizationCheck; page_of is None if `change` must normalize every stretch. prefix: the rule for a space before a text.
+    marks: a space in a normalized stretch is in place of a mark, so no normal token includes it.
     """
 
     def __cinit__(self, raw: Finder | None = None, normal: Finder | None = None, change=None, page_of=None,
@@ -377,17 +376,17 @@ class Sections:
             normal.space = 255 if marks else 32
             self.inside = None if normal.flagged else Cutter(*pack_tokens(tuple(normal.contents)))
 
-    def next_token(self, finder, text, done, length, found):
+    def next_token(self, finder, text, done, length, token):
         which: cython.Py_ssize_t = 0
-        while found.at < length:
-            start = finder.search(text, found.at, length, cython.address(which), cython.address(found.block))
+        while token.at < length:
+            start = finder.search(text, token.at, length, cython.address(which), cython.address(token.block))
             if start == length:
                 break
             end = start + finder.strings[which].length
             flags = finder.strings[which].flags
-            found.at = end
+            token.at = end
             if flags:
-                if flags & SINGLE_WORD and finder.touches_word(text, found.begin, start, end, length):
+                if flags & SINGLE_WORD and finder.touches_word(text, token.begin, start, end, length):
                     continue
                 if flags & LSTRIP:
                     start = _after_text(text, done, start, finder.space)
@@ -395,20 +394,20 @@ class Sections:
                     end = _after_spaces(text, end, length, finder.space)
                 if start >= end:  # white space that the token before it includes
                     continue
-            found.start = start
-            found.end = end
-            found.id = finder.strings[which].id
+            token.start = start
+            token.end = end
+            token.id = finder.strings[which].id
             return
-        found.start = length
-        found.end = length
-        found.id = NO_TOKEN_ID
+        token.start = length
+        token.end = length
+        token.id = NO_TOKEN_ID
 
     def passing(self, text, length):
         if self.always:
             return 0
         return length if self.check is None else self.check.passing(text, length)
 
-    def parts(self, text, start, at, length):
+    def separates(self, text, start, at, length):
         before: cython.size_t = at - 1
         first: uint32_t = 0
         second: uint32_t = 0
@@ -429,7 +428,7 @@ class Sections:
             return first > 0
         if self.prefix == TEXT_START:
             return first == 2
-        return (self.prefix == EVERY_PART or first == 2) and text[at] != 32
+        return (self.prefix == EVERY_SECTION or first == 2) and text[at] != 32
 
 
 @cython.cfunc
@@ -468,7 +467,7 @@ def _after_spaces(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t
 @cython.exceptval(check=False)
 def _after_text(text: cython.pointer(cython.const[uint8_t]), done: cython.size_t, at: cython.size_t,
                 space: uint8_t) -> cython.size_t:
-    """Return the start of the white space before `at`, not before `done`; `done` if it is behind `at`."""
+    """Return the start of the white space before `at`, not before `done`; `done` if that is after `at`."""
     while at > done:
         before = at - 1
         while before > done and at - before < 4 and text[before] & 0xC0 == 0x80:

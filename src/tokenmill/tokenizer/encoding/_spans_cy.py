@@ -1,4 +1,4 @@
-"""The span of text that each id stands for, from what the encoder recorded (see _sections_cy.pxd)."""
+"""The span of each id in a text, from the recorded rows of the text (see _sections_cy.pxd)."""
 
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
@@ -8,7 +8,7 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     ADDED_TOKEN,
     CHANGED_STRETCH,
     IN_CHANGED,
-    PREFIXED_PART,
+    PREFIXED_SECTION,
 )
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger
 
@@ -20,9 +20,9 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
                 unknown_sizes: list, dropping: Merger | None = None) -> bytearray:
     """Return the start and the end of each id in a text, as rows of two int64; in its changed stretch, for a row IN_CHANGED.
 
-    id_memory, row_memory: what Encoder.encode_parts returns. size_memory: the bytes of each token by id, uint32. unknown: an id
-    that stands for one byte, or by_character for one character; -1 for none.
-    unknown_sizes: how many bytes each unknown id stands for, in order, where it may stand for several characters.
+    id_memory, row_memory: see Encoder.encode_sections. size_memory: the bytes of each token by id, uint32. unknown: the id of one
+    unknown byte, or with by_character of one unknown character; -1 for none.
+    unknown_sizes: the bytes of each unknown id in order, if it may be several characters.
     dropping: drops characters between tokens; None if none are dropped.
     """
     n: cython.Py_ssize_t = id_memory.shape[0] // 4
@@ -59,7 +59,7 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
         else:
             text = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
             length = len(data)
-        at: int64_t = begin - (1 if kind & 3 == PREFIXED_PART else 0)
+        at: int64_t = begin - (1 if kind & 3 == PREFIXED_SECTION else 0)
         while i < last:
             while dropping is not None and at < length:
                 size: int64_t = dropping.dropped(text + at, length - at)
@@ -84,7 +84,7 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
 
 
 def character_spans(spans: cython.const[int64_t][::1], data: bytes) -> bytearray:
-    """The same spans in characters; a character that a span has a byte of is in it."""
+    """The spans in characters. A span in characters includes every character that has a byte in the span."""
     n: cython.Py_ssize_t = spans.shape[0]
     result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 8 * n)
     characters = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
@@ -93,7 +93,7 @@ def character_spans(spans: cython.const[int64_t][::1], data: bytes) -> bytearray
     before: int64_t = 0  # characters that begin in text[0:at]
     inside: int64_t
     for i in range(n):
-        inside = 1 if i % 2 == 0 and spans[i] < spans[i + 1] else 0  # the character that the first byte belongs to
+        inside = 1 if i % 2 == 0 and spans[i] < spans[i + 1] else 0  # the character of the first byte
         target = spans[i] + inside
         while at < target:
             before += text[at] & 0xC0 != 0x80

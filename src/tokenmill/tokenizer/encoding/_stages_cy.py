@@ -1,8 +1,9 @@
 """The stages of encoding, one inside the other: added tokens, normalization, the space before a text, splitting, cache and merger.
 
-Text is encoded in steps, so that the caller can check for signals between them. What is known at the end of a step is in a State.
-Within a step, the pretokens of several parts and documents wait, with the added tokens between them, and go to the cache in one batch,
-which hides its misses. The batches of short documents, or of a text with an added token in each line, would be short.
+Text is encoded in steps, so that the caller can check for signals between them. A State keeps the position between two steps.
+Within a step, the pretokens of several sections and documents wait, with the added tokens between them, and go to the cache in one
+batch, which hides cache misses. Otherwise the batches of short documents, or of a text with an added token in each line, would be
+short.
 """
 
 import cython
@@ -22,14 +23,14 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     CHANGED_STRETCH,
     IN_CHANGED,
     NO_PREFIX,
-    PART,
-    PREFIXED_PART,
+    PREFIXED_SECTION,
+    SECTION,
     STRETCH_START,
     TEXT_START,
 )
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED, release, reserve
 
-MOST_WAITING = cython.declare(cython.Py_ssize_t, SCAN - 2 * TM_SIMD_ROOM)  # pretokens that wait; more leave the scanner no room
+MOST_WAITING = cython.declare(cython.Py_ssize_t, SCAN - 2 * TM_SIMD_ROOM)  # pretokens: more would leave the scanner no room
 LONG = cython.declare(cython.size_t, 16)  # bytes of a pretoken that is not its own key in the cache
 WINDOW = cython.declare(cython.size_t, 1024)  # bytes that are checked beyond the end of a stretch
 SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
@@ -55,7 +56,7 @@ class Stages:
     def cut(self, text, length):
         return self.scanner.cut(text, 0, length) if self.cutter is None else self.cutter.cut(text, 0, length)
 
-    def sections(self, state, text, at, length, stop, sections):
+    def encode_text(self, state, text, at, length, stop, sections):
         code: cython.Py_ssize_t = self.stretches(state, text, at, length, stop, sections)
         if code == 0:
             code = self.flush(state)
@@ -64,7 +65,7 @@ class Stages:
 
     def documents(self, state, work, stop, sections):
         code: cython.Py_ssize_t = 0
-        # Joined pretokens are cut again where they are encoded, and that depends on where the document ends.
+        # Joined pretokens are cut again when they are encoded, and that depends on the end of the document.
         joined: cython.bint = self.scanner is not None and self.scanner.joined != cython.NULL
         state.id_ends = work.id_ends + work.document
         while work.document < work.n and work.at < stop and code == 0:
@@ -73,7 +74,7 @@ class Stages:
             code = self.stretches(state, work.text + first, work.at - first, size, stop - first, sections)
             if code == 0 and (joined or state.n_ended == SCAN):
                 code = self.flush(state)
-            state.waiting_limit = work.text + work.ends[work.n - 1] - state.waiting_text  # that of the documents together
+            state.waiting_limit = work.text + work.ends[work.n - 1] - state.waiting_text  # of all documents
             work.at = first + state.at
             if state.at == size:
                 work.document += 1
@@ -101,8 +102,8 @@ class Stages:
     def stretches(self, state, text, at, length, stop, sections):
         state.readable = text + length
         if sections is None:
-            code = _record(self, state, 0, length, PART) if at == 0 else 0
-            return self.encode_part(state, text, at, length, stop) if code == 0 else code
+            code = _record(self, state, 0, length, SECTION) if at == 0 else 0
+            return self.encode_section(state, text, at, length, stop) if code == 0 else code
         if at == 0:
             state.in_stretch = False
             state.passed = 0
@@ -126,12 +127,12 @@ class Stages:
                     code = self.changed_stretch(state, text, at, fail, end, sections)
                     state.at = end
                 else:
-                    code = self.parts(state, text, at, end, stop, sections)
+                    code = self.stretch(state, text, at, end, stop, sections)
                 if code < 0:
                     return code
                 at = state.at
                 if at < end:
-                    break  # it is time to stop
+                    break  # at `stop`
             state.in_stretch = False
             state.first = 1
             code = self.tokens(state, cython.address(state.raw), sections.raw, text, at, length, sections)
@@ -141,10 +142,10 @@ class Stages:
         state.at = at
         return 0
 
-    def parts(self, state, text, at, length, stop, sections):
+    def stretch(self, state, text, at, length, stop, sections):
         if not state.in_stretch:
             state.in_stretch = True
-            state.in_part = False
+            state.in_section = False
             state.normal.begin = at
             state.normal.at = at
             state.normal.start = length
@@ -152,25 +153,25 @@ class Stages:
                 sections.next_token(sections.normal, text, at, length, cython.address(state.normal))
         while at < length and at < stop:
             end = state.normal.start
-            if not state.in_part and (
+            if not state.in_section and (
                 at < end or (sections.prefix == TEXT_START and state.first == 2) or (sections.prefix >= STRETCH_START and state.first > 0)
             ):
-                state.in_part = True
+                state.in_section = True
                 prefixed = sections.prefixed(text, at, state.first)
-                code = _record(self, state, at, end, PREFIXED_PART if prefixed else PART)
+                code = _record(self, state, at, end, PREFIXED_SECTION if prefixed else SECTION)
                 if code == 0 and prefixed:
                     code = self.prefixed(state, text, at, end)
                     at = state.at
                 if code < 0:
                     return code
             if at < end:
-                code = self.encode_part(state, text, at, end, stop)
+                code = self.encode_section(state, text, at, end, stop)
                 if code < 0:
                     return code
                 at = state.at
                 if at < end:
-                    break  # it is time to stop
-            state.in_part = False
+                    break  # at `stop`
+            state.in_section = False
             state.first = 0
             code = self.tokens(state, cython.address(state.normal), sections.normal, text, at, length, sections)
             if code < 0:
@@ -202,7 +203,7 @@ class Stages:
                     room = min(2 * room, SLICE)  # where much changes, few and large windows are faster
             state.in_stretch = False
             while at < begin:
-                code = self.parts(state, text, at, begin, at + SLICE, sections)
+                code = self.stretch(state, text, at, begin, at + SLICE, sections)
                 if code < 0:
                     return code
                 at = state.at
@@ -229,7 +230,7 @@ class Stages:
             at = self.scanner.cut(text, start, at)
             if at <= start:
                 break
-            if sections.parts(text, start, at, length):
+            if sections.separates(text, start, at, length):
                 return at
         return 0
 
@@ -259,12 +260,12 @@ class Stages:
         state.readable = changed + size
         state.normal.block = tm_pair_block(size, TM_NO_BLOCK, 0)
         while at < cython.cast(cython.size_t, size) and code == 0:
-            code = self.parts(state, changed, at, size, at + SLICE, sections)
+            code = self.stretch(state, changed, at, size, at + SLICE, sections)
             at = state.at
             if code == 0 and at < cython.cast(cython.size_t, size) and signalled():
                 code = SIGNALLED
         if size == 0 and sections.prefix == BARE_START and state.first > 0:
-            code = _record(self, state, 0, 0, PREFIXED_PART)
+            code = _record(self, state, 0, 0, PREFIXED_SECTION)
             if code == 0:
                 code = self.prefixed(state, changed, 0, 0)
         if code == 0:
@@ -278,10 +279,10 @@ class Stages:
         cut: cython.size_t = size
         look: cython.size_t = 1024
         readable: cython.pointer(cython.const[uint8_t]) = state.readable
-        if state.only_parts:
+        if state.only_records:
             state.at = length
             return 0
-        while size > look:  # only as much as is on its own: the rest is encoded in place
+        while size > look:  # only up to a certain cut: the rest is encoded in place
             cut = self.cut(text + at, look)
             if cut > 0:
                 break
@@ -292,7 +293,7 @@ class Stages:
         state.prefixed.memory[0] = 32
         memcpy(state.prefixed.memory + 1, text + at, cut)
         state.readable = state.prefixed.memory + cut + 1
-        code = self.encode_part(state, state.prefixed.memory, 0, cut + 1, cut + 1)
+        code = self.encode_section(state, state.prefixed.memory, 0, cut + 1, cut + 1)
         if code == 0:
             code = self.flush(state)
         state.readable = readable
@@ -320,11 +321,11 @@ class Stages:
             at = token.end
             sections.next_token(finder, text, at, length, token)
             if token.start >= at:
-                break  # else it begins in white space that the last one took in, and is a token all the same
+                break  # else it begins in white space that the last one includes
         return at
 
-    def encode_part(self, state, text, at, length, stop):
-        if state.only_parts:
+    def encode_section(self, state, text, at, length, stop):
+        if state.only_records:
             at = length
         while at < length and at < stop:
             code = _wait(self, state, text, at, length)
@@ -362,13 +363,13 @@ class Stages:
         check: cython.size_t = at + SLICE
         cut: cython.bint = False
         start: cython.size_t = at
-        found: cython.pointer(cython.size_t) = state.ends + state.n_waiting
-        while i < n and not _is_long(state.waiting_text, at, found[i]):
-            at = found[i]
+        next_ends: cython.pointer(cython.size_t) = state.ends + state.n_waiting
+        while i < n and not _is_long(state.waiting_text, at, next_ends[i]):
+            at = next_ends[i]
             i += 1
         state.n_waiting += i
         state.waiting_end = at
-        memcpy(ends, found + i, (n - i) * cython.sizeof(cython.size_t))
+        memcpy(ends, next_ends + i, (n - i) * cython.sizeof(cython.size_t))
         for i in range(n - i):
             start = at
             cut = _is_long(state.waiting_text, at, ends[i])
@@ -381,13 +382,13 @@ class Stages:
                         check = at + SLICE
                         if signalled():
                             return SIGNALLED
-                found = state.ends + state.n_waiting
+                next_ends = state.ends + state.n_waiting
                 if cut:
-                    count = cutter.segments(state.waiting_text, start, at, ends[i], found, SCAN - state.n_waiting)
-                    at = found[count - 1]
+                    count = cutter.segments(state.waiting_text, start, at, ends[i], next_ends, SCAN - state.n_waiting)
+                    at = next_ends[count - 1]
                 else:
                     count = 1
-                    at = found[0] = ends[i]
+                    at = next_ends[0] = ends[i]
                 state.n_waiting += count
                 state.waiting_end = at
         return 0
@@ -414,7 +415,7 @@ class Stages:
             if count < 0:
                 return count
             while d < state.n_ended and state.ended[d] <= i + batch:
-                state.id_ends[d] = state.ids.used + state.cache.places[state.ended[d] - i - 1]
+                state.id_ends[d] = state.ids.used + state.cache.out_ends[state.ended[d] - i - 1]
                 d += 1
             state.ids.used += count
             i += batch
@@ -429,7 +430,7 @@ class Stages:
 @cython.inline
 @cython.exceptval(check=False)
 def _is_long(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, end: cython.size_t) -> cython.bint:
-    """Whether a pretoken is cut before it is looked up. Long pretokens of scripts without spaces rarely occur twice."""
+    """True if a pretoken is cut before it is looked up. Long pretokens of scripts without spaces rarely occur twice."""
     size: cython.size_t = end - start
     return size >= LONG and (size > MAX_LENGTH or lacks_spaces(text + end) or lacks_spaces(text + start + 3))
 
@@ -439,7 +440,7 @@ def _is_long(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, 
 @cython.inline
 @cython.exceptval(check=False)
 def _window(text: cython.pointer(cython.const[uint8_t]), end: cython.size_t, length: cython.size_t) -> cython.size_t:
-    """The end of a whole character, up to WINDOW bytes behind text[end]: one check then covers several short stretches."""
+    """The end of a whole character, up to WINDOW bytes after text[end]. So one check covers several short stretches."""
     if length - end > WINDOW:
         length = end + WINDOW
         while length > end and text[length] & 0xC0 == 0x80:
@@ -453,7 +454,8 @@ def _window(text: cython.pointer(cython.const[uint8_t]), end: cython.size_t, len
 @cython.exceptval(check=False)
 def _wait(self: Stages, state: State, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t,
           length: cython.size_t) -> cython.Py_ssize_t:
-    """Let pretokens or an added token wait that begin at text[at], in a text that ends at text[length]. Returns 0, or a negative number."""
+    """Prepare for pretokens or an added token from text[at] on to wait, in a text that ends at text[length]. Returns 0, or a negative
+    number."""
     code: cython.Py_ssize_t = 0
     if state.n_waiting > 0 and (text + at != state.waiting_text + state.waiting_end or state.n_waiting > MOST_WAITING):
         code = self.flush(state)
@@ -469,18 +471,18 @@ def _wait(self: Stages, state: State, text: cython.pointer(cython.const[uint8_t]
 @cython.inline
 @cython.exceptval(check=False)
 def _record(self: Stages, state: State, start: cython.size_t, end: cython.size_t, kind: cython.size_t) -> cython.Py_ssize_t:
-    """Record a part, if parts are recorded, after the ids before it. Returns 0, or a negative number."""
-    if state.parts is None:
+    """Record a row of the text if rows are recorded. Returns 0, or a negative number."""
+    if state.recorded is None:
         return 0
     code = self.flush(state)
     if code < 0:
         return code
-    if not state.parts.reserve(4 * cython.sizeof(cython.size_t) // 4, 0):
+    if not state.recorded.reserve(cython.sizeof(cython.size_t), 0):  # four numbers, in items of 4 bytes
         return NO_MEMORY
-    row = cython.cast(cython.pointer(cython.size_t), state.parts.data + state.parts.used)
+    row = cython.cast(cython.pointer(cython.size_t), state.recorded.data + state.recorded.used)
     row[0] = state.ids.used
     row[1] = start
     row[2] = end
     row[3] = kind | IN_CHANGED if state.in_changed else kind
-    state.parts.used += cython.sizeof(cython.size_t)
+    state.recorded.used += cython.sizeof(cython.size_t)
     return 0

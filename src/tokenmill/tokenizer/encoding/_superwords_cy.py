@@ -3,17 +3,17 @@
 The merges of stage 1 have lower ranks than those of stage 2, and never use a token of stage 2. So encoding applies all of
 stage 1 first. Then the merges of stage 2 join ids.
 
-Stage 1 works by parts. A pretoken that spans words hardly ever occurs twice, so a cache of such pretokens is useless. But a merge makes a
-token that holds the two bytes on both sides of the border that it crosses. So where two neighbouring bytes are side by side in
-no token, no merge crosses, and the parts between such borders can be encoded on their own: mostly, they are words.
+Stage 1 encodes segments. A pretoken that spans words hardly ever occurs twice, so a cache of such pretokens is useless. But a merge
+makes a token that contains the two bytes on both sides of the border that it crosses. So if two neighbouring bytes are side by side
+in no token, no merge crosses the border between them, and the segments between such borders, mostly words, are encoded separately.
 
 Let A and B be two tokens that a merge of stage 2 joins. It crosses the border between the last id of stage 1 in A and the
-first in B. No merge crosses any other border. So what lies between such borders, a fragment, is merged on its own. The base
+first in B. No merge crosses any other border. So the ids between the other borders, a fragment, are merged separately. The base
 class is a cache of fragments: its pretokens are ids of stage 1, written in 2 or 3 bytes each.
 
-Where superwords join whole pretokens only (BoundlessBPE), the first step encodes pretoken by pretoken, and what the scanner
-gives are stretches of pretokens with borders that superwords may cross. An id that is not a whole pretoken is marked, and no
-superword crosses a border beside it.
+Where superwords join whole pretokens only (BoundlessBPE), the first step encodes pretoken by pretoken, and the pretokens of the cache's
+`encode` are stretches of pretokens with borders that superwords may cross. An id that is not a whole pretoken is marked with NO_JOIN,
+and no superword crosses a border next to it.
 """
 
 import cython
@@ -35,10 +35,10 @@ from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import (
 )
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, TOO_LONG, Merger
 
-MOST = cython.declare(cython.size_t, 0xFFFFFF00)  # bytes of pretokens at once: places of ids have 32 bits
+MOST = cython.declare(cython.size_t, 0xFFFFFF00)  # bytes of pretokens at once: offsets of ids have 32 bits
 KEPT = cython.declare(cython.size_t, 1 << 20)  # ids that there is room for between calls
 BITS = cython.declare(cython.size_t, 32)  # of the filter for each border
-APART = cython.declare(uint32_t, 0x80000000)  # marks an id that is not a whole pretoken
+NO_JOIN = cython.declare(uint32_t, 0x80000000)  # marks an id that is not a whole pretoken
 
 
 @cython.final
@@ -49,23 +49,23 @@ class IdMerger(Merger):
     def set_merges(self, merges: cython.const[int32_t][:, ::1], width: cython.size_t):
         """To be called once: the rows (left id, right id, new id) by rank."""
         n: uint32_t = merges.shape[0]
-        made = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
+        new_ids = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
         self.width = width
         try:
             for rank in range(n):
-                made[rank] = merges[rank, 2]
+                new_ids[rank] = merges[rank, 2]
                 if not self.add_pair(merges[rank, 0], merges[rank, 1], rank):
                     raise MemoryError
-            free(self.number_ranks(made, n))
+            free(self.number_ranks(new_ids, n))
         finally:
-            free(made)
+            free(new_ids)
 
     def merge(self, pretoken, n, out, work):
         count: cython.size_t = n // self.width
         for i in range(count):
             out[i] = 0
             memcpy(out + i, pretoken + i * self.width, self.width)
-        return self.merge_parts(out, count, work)
+        return self.merge_ids(out, count, work)
 
 
 @cython.final
@@ -87,8 +87,8 @@ class SuperwordCache(PretokenCache):
         borders: cython.const[uint64_t][::1],
         width: cython.size_t,
     ):
-        """words: encodes with stage 1, by parts. inside: see `encode_parts`; None where superwords join whole pretokens, which `scanner`
-        cuts. borders: see `border_filter`. width: the bytes of an id."""
+        """words: encodes with stage 1. inside: see `encode_segments`; None if superwords join whole pretokens, which `scanner` cuts.
+        borders: see `border_filter`. width: the bytes of an id."""
         self.words = words
         self.inside = inside
         self.scanner = scanner
@@ -118,13 +118,13 @@ class SuperwordCache(PretokenCache):
             return NO_MEMORY
         ids = self.room.ids
         if self.scanner is None:
-            count = encode_parts(self.words, cython.address(self.inside[0]), text, start, length, ends, n, ids)
+            count = encode_segments(self.words, cython.address(self.inside[0]), text, start, length, ends, n, ids)
         else:
             count = self.encode_pretokens(text, start, length, ends[n - 1])
-            n = 1  # all as one: `places` is not used then
-            self.words.places[0] = cython.cast(uint32_t, count)
+            n = 1  # all as one; `out_ends` is not used then
+            self.words.out_ends[0] = cython.cast(uint32_t, count)
         if count > 0:
-            count = self.join(n, count, self.words.places, out)
+            count = self.join(n, count, self.words.out_ends, out)
         if self.room.ids_room > KEPT:
             free_id_room(cython.address(self.room))
         return count
@@ -146,11 +146,11 @@ class SuperwordCache(PretokenCache):
                     return count
                 id: cython.Py_ssize_t = 0
                 for k in range(batch):
-                    if cython.cast(cython.Py_ssize_t, self.words.places[k]) - id > 1:
-                        while id < self.words.places[k]:
-                            ids[id] |= APART
+                    if cython.cast(cython.Py_ssize_t, self.words.out_ends[k]) - id > 1:
+                        while id < self.words.out_ends[k]:
+                            ids[id] |= NO_JOIN
                             id += 1
-                    id = self.words.places[k]
+                    id = self.words.out_ends[k]
                 ids += count
                 i += batch
                 start = pretokens[i - 1]
@@ -163,7 +163,7 @@ class SuperwordCache(PretokenCache):
         hashes: uint64_t[BATCH]
         limit: cython.pointer(cython.const[uint8_t]) = self.room.packed + self.room.packed_room
         ids: cython.pointer(uint32_t) = self.room.ids
-        cuts: cython.pointer(uint32_t) = self.room.places
+        cuts: cython.pointer(uint32_t) = self.room.cuts
         width: cython.size_t = self.width
         o: cython.pointer(uint32_t) = out
         n_cuts: cython.Py_ssize_t = self.cut(n, id_ends)
@@ -171,10 +171,10 @@ class SuperwordCache(PretokenCache):
         k: cython.Py_ssize_t
         first: cython.size_t = 0  # of a fragment
         done: cython.size_t = 0  # ids that are in `out`, joined or not
-        pretoken: cython.Py_ssize_t = 0  # whose ids are not all in `out`
+        pretoken: cython.Py_ssize_t = 0  # the first whose ids are not all in `out`
         if self.scanner is not None:
             for k in range(n_ids):
-                ids[k] &= ~APART
+                ids[k] &= ~NO_JOIN
         for k in range(n_ids):
             memcpy(self.room.packed + k * width, ids + k, 4)
         while cut < n_cuts:
@@ -192,7 +192,7 @@ class SuperwordCache(PretokenCache):
                 tm_prefetch_write(self.entries + (hashes[k] & (self.slots - 1)))
             for k in range(waiting):
                 while id_ends[pretoken] <= starts[k]:
-                    self.places[pretoken] = cython.cast(uint32_t, o - out + id_ends[pretoken] - done)
+                    self.out_ends[pretoken] = cython.cast(uint32_t, o - out + id_ends[pretoken] - done)
                     pretoken += 1
                 o = _copy(o, ids, done, starts[k])
                 done = stops[k]
@@ -210,21 +210,20 @@ class SuperwordCache(PretokenCache):
                         return count
                     o += count
                 if id_ends[pretoken] == done:
-                    self.places[pretoken] = cython.cast(uint32_t, o - out)
+                    self.out_ends[pretoken] = cython.cast(uint32_t, o - out)
                     pretoken += 1
             while pretoken < n and id_ends[pretoken] <= first:
-                self.places[pretoken] = cython.cast(uint32_t, o - out + id_ends[pretoken] - done)
+                self.out_ends[pretoken] = cython.cast(uint32_t, o - out + id_ends[pretoken] - done)
                 pretoken += 1
             o = _copy(o, ids, done, first)
             done = first
         return o - out
 
     def cut(self, n, id_ends):
-        """Write the ends of the fragments into `cuts`; return their number. Whether a border is crossed is unpredictable, so
-        nothing branches on it."""
+        """Write the ends of the fragments into `cuts`. Return their number. Nothing branches on unpredictable bits of the filter."""
         filter: cython.pointer(cython.const[uint64_t]) = cython.address(self.borders[0])
         ids: cython.pointer(uint32_t) = self.room.ids
-        cuts: cython.pointer(uint32_t) = self.room.places
+        cuts: cython.pointer(uint32_t) = self.room.cuts
         shift: cython.int = self.shift
         count: cython.Py_ssize_t = 0
         i: cython.size_t = 0
@@ -232,7 +231,7 @@ class SuperwordCache(PretokenCache):
             for i in range(i + 1, id_ends[pretoken]):
                 hash = tm_pair_hash(0, ids[i - 1], ids[i]) >> shift
                 cuts[count] = cython.cast(uint32_t, i)
-                crossed: uint64_t = filter[hash >> 6] >> (hash & 63) & ((ids[i - 1] | ids[i]) < APART)
+                crossed: uint64_t = filter[hash >> 6] >> (hash & 63) & ((ids[i - 1] | ids[i]) < NO_JOIN)
                 count += 1 - cython.cast(cython.Py_ssize_t, crossed)
             i = id_ends[pretoken]
             cuts[count] = cython.cast(uint32_t, i)
@@ -240,40 +239,40 @@ class SuperwordCache(PretokenCache):
         return count
 
 
-def encode_parts(cache, inside, text, start, length, ends, n, out):
-    parts: cython.size_t[BATCH]
-    places: uint32_t[BATCH]
-    first: cython.size_t = start  # of the next batch of parts
+def encode_segments(cache, inside, text, start, length, ends, n, out):
+    segments: cython.size_t[BATCH]
+    out_ends: uint32_t[BATCH]
+    first: cython.size_t = start  # of the next batch
     at: cython.size_t = start
     used: cython.Py_ssize_t = 0
-    pretoken: cython.Py_ssize_t = 0  # whose bytes are cut
-    done: cython.Py_ssize_t = 0  # whose ids are found
+    pretoken: cython.Py_ssize_t = 0  # the first that is not cut
+    done: cython.Py_ssize_t = 0  # the first without ids
     while pretoken < n:
         waiting = 0
         while pretoken < n and waiting < BATCH:
             stop = ends[pretoken] - 1
-            # Whether a part ends here cannot be predicted, so nothing branches on it.
+            # The ends of segments cannot be predicted, so nothing branches on them.
             last = stop if stop - at < BATCH - waiting else at + BATCH - waiting
             while at < last:
                 pair = cython.cast(cython.size_t, text[at]) << 8 | text[at + 1]
                 at += 1
-                parts[waiting] = at
+                segments[waiting] = at
                 waiting += 1 - cython.cast(cython.Py_ssize_t, inside[pair >> 6] >> (pair & 63) & 1)
             if at == stop and waiting < BATCH:
                 at += 1
-                parts[waiting] = at
-                places[pretoken] = cython.cast(uint32_t, waiting)
+                segments[waiting] = at
+                out_ends[pretoken] = cython.cast(uint32_t, waiting)
                 waiting += 1
                 pretoken += 1
-        count = cache.encode(text, first, length, parts, waiting, out + used)
+        count = cache.encode(text, first, length, segments, waiting, out + used)
         if count < 0:
             return count
-        first = parts[waiting - 1]
+        first = segments[waiting - 1]
         while done < pretoken:
-            places[done] = cython.cast(uint32_t, used + cache.places[places[done]])
+            out_ends[done] = cython.cast(uint32_t, used + cache.out_ends[out_ends[done]])
             done += 1
         used += count
-    memcpy(cache.places, places, n * cython.sizeof(uint32_t))
+    memcpy(cache.out_ends, out_ends, n * cython.sizeof(uint32_t))
     return used
 
 
@@ -284,7 +283,7 @@ def encode_parts(cache, inside, text, start, length, ends, n, out):
 def _copy(
     out: cython.pointer(uint32_t), ids: cython.pointer(uint32_t), first: cython.size_t, end: cython.size_t
 ) -> cython.pointer(uint32_t):
-    """Copy ids[first:end]; both arrays have room for 4 more. Returns where the copy ends."""
+    """Copy ids[first:end]; both arrays have room for 4 more. Returns the end of the copy."""
     memcpy(out, ids + first, 16)
     for i in range(first + 4, end):
         out[i - first] = ids[i]

@@ -1,9 +1,9 @@
-"""From the parts of a vocabulary to the tables that encode with it: the merger, and the initial entries of the caches.
+"""Build the merger of a vocabulary and the initial entries of the caches.
 
 Tokens are built in order of rank. Of all pairs that spell a token, at most one can occur when the token's bytes are merged by
-what was built before: two compatible tokens (_origins_cy.py). The other pairs are passed over. That is right unless one of them
-turns out compatible later; then the vocabulary is not rank-ordered, and the merger gets more pairs: of a list only the late merges
-and what they lead to (_origins_cy.py), of ranks all.
+the merges before: two compatible tokens (_origins_cy.py). The other pairs are skipped. That is right unless one of them
+turns out compatible later. Then the vocabulary is not rank-ordered, and the merger gets more pairs: of a list only the late merges
+and those that depend on them, of ranks all.
 
 The loops check for signals, so that Ctrl-C stops loading.
 """
@@ -40,10 +40,12 @@ from ...events import event_table
 from ...formats.byte_alphabet import CHARACTERS
 
 MOST_SEEDS = cython.declare(cython.Py_ssize_t, 1 << 16)  # tokens of the lowest ids, with room for others 8 MB of the cache
-PASSED = cython.declare(uint8_t, 1)  # a merge of a list that was passed over
-UNBUILT = cython.declare(uint8_t, 2)  # one that was so because a part was not built
-LATE = cython.declare(uint8_t, 3)  # one that is added at the end
-CHECK = cython.declare(uint32_t, 0xFFF)  # signals are checked for after so many tokens, plus 1
+CHECK = cython.declare(uint32_t, 0xFFF)  # signals are checked for when the low bits of a token's number are 0
+
+# The state of a row of a list of merges; 0 for one that is in the pair table.
+SKIPPED = cython.declare(uint8_t, 1)
+UNBUILT = cython.declare(uint8_t, 2)  # skipped because the left or the right token was not built
+LATE = cython.declare(uint8_t, 3)  # skipped at first, and added at the end
 
 
 @cython.final
@@ -54,7 +56,6 @@ class Tokens:
     blob: bytes
     sizes: bytes
     n: uint32_t
-    longest: uint32_t
     total: cython.size_t
     starts: cython.pointer(cython.pointer(cython.const[uint8_t]))  # NULL for an id without a token
     size: cython.pointer(uint32_t)
@@ -73,25 +74,24 @@ class Tokens:
             if self.size[id] != NO_ID:
                 self.starts[id] = p
                 p += self.size[id]
-                self.longest = max(self.longest, self.size[id])
         self.total = PyBytes_GET_SIZE(blob)
 
     def __dealloc__(self):
         free(self.starts)
 
 
-def starts(packed: tuple, apart=frozenset()) -> tuple:
-    """Return the ids that merging begins with: the id of each of the 256 bytes, None for one without, and the id of each code point.
+def initial_ids(packed: tuple, excluded=frozenset()) -> tuple:
+    """Return the ids that merging begins with: a list by byte, None for a byte without a token, and a dictionary by code point.
 
-    packed: the tokens, as `pack_tokens` returns them. apart: ids that are neither. The lowest of several ids counts. A byte that is
-    not UTF-8 is a lone surrogate, as in surrogateescape.
+    packed: the tokens, as `pack_tokens` returns them. excluded: ids that are left out. The lowest of several ids counts. A byte that
+    is not UTF-8 has the code point of a lone surrogate, as in surrogateescape.
     """
     tokens: Tokens = Tokens(*packed)
     byte_ids: list = [None] * 256
     characters: dict = {}
     point: uint32_t = 0
     for id in range(tokens.n):
-        if tokens.starts[id] == cython.NULL or tokens.size[id] > 4 or id in apart:
+        if tokens.starts[id] == cython.NULL or tokens.size[id] > 4 or id in excluded:
             continue
         if tokens.size[id] == 1:
             byte_ids[tokens.starts[id][0]] = id if byte_ids[tokens.starts[id][0]] is None else byte_ids[tokens.starts[id][0]]
@@ -110,8 +110,7 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
 
 
 def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
-    """An empty cache that learns tokens once some pretokens were merged: those that merging is known to make of their own bytes.
-    That is not known of a token that contains the text of a late merge (_origins_cy.py)."""
+    """An empty cache that adds tokens after some pretokens were merged: those that merging is known to make of their own bytes."""
     cache: PretokenCache = PretokenCache(merger)
     if merger.built is not None:
         sizes = sizes[: 4 * MOST_SEEDS]
@@ -124,24 +123,24 @@ def _put_built(cache: PretokenCache, blob: bytes, sizes: bytes):
 
 
 def known_built(merger: Merger, blob: bytes, sizes: bytes):
-    """By id, 1 for a token that merging is known to make of its own bytes, else 0. None if that is not known of any."""
-    return merger.built if not merger.late else _without(merger.built, merger.late, Tokens(blob, sizes))
+    """By id, 1 for a token that merging is known to make of its own bytes, else 0. None if that is not known of any token.
 
-
-@cython.cfunc
-def _without(built: bytes, late: tuple, tokens: Tokens) -> bytes:
-    """`built`, with 0 for the tokens that contain one of the texts `late`, and for some in which one begins."""
+    It is not known of a token that contains the text of a late merge. 0 also for some tokens in which such a text begins.
+    """
+    if not merger.late:
+        return merger.built
     which: cython.Py_ssize_t = 0
     id: cython.Py_ssize_t = 0
-    known: bytearray = bytearray(built)
-    finder: Finder = Finder(dict.fromkeys(late, 0))
+    tokens: Tokens = Tokens(blob, sizes)
+    known: bytearray = bytearray(merger.built)
+    finder: Finder = Finder(dict.fromkeys(merger.late, 0))
     text = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(tokens.blob))
     block = tm_pair_block(tokens.total, TM_NO_BLOCK, 0)
     at: cython.size_t = finder.search(text, 0, tokens.total, cython.address(which), cython.address(block))
     while at < tokens.total:
         while id < tokens.n and (tokens.starts[id] == cython.NULL or tokens.starts[id] + tokens.size[id] <= text + at):
             id += 1
-        if id == tokens.n:  # the sizes of fewer tokens were given than the text has
+        if id == tokens.n:  # `sizes` has fewer tokens than `blob`
             break
         known[id] = 0
         at = finder.search(text, at + 1, tokens.total, cython.address(which), cython.address(block))
@@ -150,22 +149,22 @@ def _without(built: bytes, late: tuple, tokens: Tokens) -> bytes:
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _put_tokens(cache: PretokenCache, chosen: cython.p_char, blob: bytes, sizes: bytes) -> cython.int:
-    """Add the tokens to a cache; of several with the same bytes the first. chosen: by id; 0 for one that is left out. NULL for all."""
+def _put_tokens(cache: PretokenCache, included: cython.p_char, blob: bytes, sizes: bytes) -> cython.int:
+    """Add the tokens to a cache; of several with the same bytes the first. included: by id; 0 for one to leave out. NULL for all."""
     size = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     pretoken = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
     limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
     next: cython.pointer(cython.const[uint8_t]) = pretoken
     n: cython.Py_ssize_t = PyBytes_GET_SIZE(sizes) // 4
-    held: cython.size_t = 0
+    n_tokens: cython.size_t = 0
     keys: tm_key[BATCH]
     hashes: uint64_t[BATCH]
     for i in range(n):
-        held += size[i] != NO_ID
-    if not cache.reserve(3 * held):
+        n_tokens += size[i] != NO_ID
+    if not cache.reserve(3 * n_tokens):
         raise MemoryError
     for first in range(0, n, BATCH):
-        if chosen == cython.NULL and first & 0xFFF == 0:  # a cache that learns does so within an encode
+        if included == cython.NULL and first & 0xFFF == 0:  # a cache that learns does so within an encode
             PyErr_CheckSignals()
         k: cython.Py_ssize_t = 0
         for i in range(first, min(first + BATCH, n)):
@@ -177,7 +176,7 @@ def _put_tokens(cache: PretokenCache, chosen: cython.p_char, blob: bytes, sizes:
         k = 0
         for i in range(first, min(first + BATCH, n)):
             if size[i] != NO_ID:
-                if size[i] > 0 and (chosen == cython.NULL or chosen[i]):
+                if size[i] > 0 and (included == cython.NULL or included[i]):
                     if not cache.put_token(pretoken, size[i], keys[k], hashes[k], cython.cast(uint32_t, i)):
                         raise MemoryError
                 k += 1
@@ -189,27 +188,27 @@ def rank_merger(packed: tuple, unknown) -> tuple:
     """The merger of the order "ranks", where any split of a token into two tokens merges, with the token's id as its rank. No two tokens
     are equal.
 
-    packed: the tokens, as `pack_tokens` returns them. Returns the merger with the cache of all tokens, or None if that cache holds
-    bytes without a token as well."""
+    packed: the tokens, as `pack_tokens` returns them. Returns the merger, and the cache of all tokens; None for it if it also has
+    bytes without a token."""
     tokens: Tokens = Tokens(*packed)
-    byte_ids = starts(packed)[0]
-    shorter = cython.cast(cython.pointer(uint32_t), new_array(tokens.n + 257, 4))
+    byte_ids = initial_ids(packed)[0]
+    prefixes = cython.cast(cython.pointer(uint32_t), new_array(tokens.n + 257, 4))
     try:
-        find_prefixes(tokens.starts, tokens.size, tokens.n, shorter)
+        find_prefixes(tokens.starts, tokens.size, tokens.n, prefixes)
         if None not in byte_ids:
             merger: Merger = _new_rank_merger(tokens, byte_ids, unknown)
             table: PretokenCache = packed_cache(merger, *packed)
-            if _build_ranks(merger, table, tokens, shorter):
+            if _build_ranks(merger, table, tokens, prefixes):
                 return merger, table
         merger = _new_rank_merger(tokens, byte_ids, unknown)
         if None in byte_ids:  # all bytes have ids, those without a token from n on
             tokens = Tokens(tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
-            find_prefixes(tokens.starts, tokens.size, tokens.n, shorter)
+            find_prefixes(tokens.starts, tokens.size, tokens.n, prefixes)
         table = packed_cache(merger, tokens.blob, tokens.sizes)
-        _add_all_splits(merger, table, tokens, shorter)
+        _add_all_splits(merger, table, tokens, prefixes)
         return merger, table if None not in byte_ids else None
     finally:
-        free(shorter)
+        free(prefixes)
 
 
 @cython.cfunc
@@ -222,7 +221,7 @@ def _new_rank_merger(tokens: Tokens, byte_ids: list, unknown) -> Merger:
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens, shorter: cython.pointer(uint32_t)) -> cython.int:
+def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens, prefixes: cython.pointer(uint32_t)) -> cython.int:
     """Add each split of each token into two tokens to the pair table."""
     right: uint32_t[4]
     for id in range(tokens.n):
@@ -230,14 +229,14 @@ def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens, shorte
             continue
         start = tokens.starts[id]
         size: cython.size_t = tokens.size[id]
-        left = shorter[id]
+        left = prefixes[id]
         while left != NO_ID:
             cut: cython.size_t = tokens.size[left]
             if table.find(start + cut, size - cut, start + size, right) != 0:
                 if not merger.add_pair(left, right[0], id):
                     raise MemoryError
                 _note(merger, tokens, left, right[0], id, id)
-            left = shorter[left]
+            left = prefixes[left]
     return 0
 
 
@@ -252,24 +251,24 @@ def _is_merged(tokens: Tokens, id: uint32_t) -> cython.bint:
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _build_ranks(merger: Merger, table: PretokenCache, tokens: Tokens, shorter: cython.pointer(uint32_t)) -> cython.bint:
+def _build_ranks(merger: Merger, table: PretokenCache, tokens: Tokens, prefixes: cython.pointer(uint32_t)) -> cython.bint:
     """Build the tokens in order of id. False if the vocabulary is not rank-ordered."""
     origins: Origins = Origins(merger)
     id: uint32_t
     right: uint32_t[4]
-    passed: list = []
+    skipped: list = []
     for id in range(tokens.n):
         if not _is_merged(tokens, id):
             continue
-        left = _left_part(origins, table, tokens, shorter, id, right)
+        left = _compatible_left(origins, table, tokens, prefixes, id, right)
         if left == NO_ID:
-            passed.append(id)
-        elif not origins.make(left, right[0], id, id):
+            skipped.append(id)
+        elif not origins.add(left, right[0], id, id):
             raise MemoryError
         else:
             _note(merger, tokens, left, right[0], id, id)
-    for id in passed:
-        if _left_part(origins, table, tokens, shorter, id, right) != NO_ID:
+    for id in skipped:
+        if _compatible_left(origins, table, tokens, prefixes, id, right) != NO_ID:
             return False
     merger.built = origins.built()
     return True
@@ -277,30 +276,31 @@ def _build_ranks(merger: Merger, table: PretokenCache, tokens: Tokens, shorter: 
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _left_part(origins: Origins, table: PretokenCache, tokens: Tokens, shorter: cython.pointer(uint32_t), id: uint32_t,
-               right: cython.pointer(uint32_t)) -> uint32_t:
-    """The longest left part of a token such that it and the rest, right[0], are compatible tokens; or NO_ID."""
+def _compatible_left(origins: Origins, table: PretokenCache, tokens: Tokens, prefixes: cython.pointer(uint32_t), id: uint32_t,
+                     right: cython.pointer(uint32_t)) -> uint32_t:
+    """The longest prefix of a token that is compatible with the rest of it, right[0]; NO_ID if there is none."""
     start: cython.pointer(cython.const[uint8_t]) = tokens.starts[id]
     size: cython.size_t = tokens.size[id]
-    left: uint32_t = shorter[id]
+    left: uint32_t = prefixes[id]
     while left != NO_ID:
         cut: cython.size_t = tokens.size[left]
         if table.find(start + cut, size - cut, start + size, right) != 0 and origins.compatible(left, right[0]):
             return left
-        left = shorter[left]
+        left = prefixes[left]
     return NO_ID
 
 
-def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown,
-                scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False, dropped: str = "", scanner: Scanner | None = None) -> Merger:
-    """The merger of the orders "merges" and "scores": the pairs of `events`, which holds left id, right id and new id of each merge.
-    The first two spell the third.
+def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown, scores: cython.bint = False,
+                fallback: cython.bint = False, fuse: cython.bint = False, dropped: str = "",
+                scanner: Scanner | None = None, last: tuple | None = None) -> Merger:
+    """The merger of the orders "merges" and "scores". events: left id, right id and new id of each merge.
 
     packed: the tokens, as `pack_tokens` returns them. scores: the order is "scores". fallback, fuse: see Merger.
-    dropped: the characters that no id stands for. scanner: finds the parts of a pretoken (DividedMerger)."""
+    dropped: the characters that are dropped. scanner: splits pretokens again (DividedMerger).
+    last: byte_ids and characters for the end of a pretoken (SuffixMerger)."""
     tokens: Tokens = Tokens(*packed)
     settings = (tokens.n, byte_ids, unknown, characters, fallback, fuse)
-    merger: Merger = Merger(*settings) if scanner is None else _divided(DividedMerger(*settings), scanner)
+    merger: Merger = _new_merger(settings, scanner, last)
     if dropped:
         bits: bytearray = bytearray(DROPPED_POINTS // 8)
         for character in dropped:
@@ -308,16 +308,25 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
         merger.dropped_bits = bytes(bits)
         merger.drops = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(merger.dropped_bits))
     merger.reserve_pairs(min(events.shape[0] // 3, tokens.n))
-    if characters is not None or _are_bytes(tokens, byte_ids):
+    if last is None and (characters is not None or _are_bytes(tokens, byte_ids)):
         merger.expect_merges()
-    _add_listed(merger, tokens, events, scores, None if scores else Origins(merger))
+    _add_listed(merger, tokens, events, scores, None if scores or last is not None else Origins(merger))
     if scanner is not None:
-        merger.built = None  # the parts of a token merge on their own
+        merger.built = None  # a token may be split
     return merger
 
 
 @cython.cfunc
-def _divided(merger: DividedMerger, scanner: Scanner) -> DividedMerger:
+def _new_merger(settings: tuple, scanner: Scanner | None, last: tuple | None) -> Merger:
+    if last is not None:
+        byte_ids, characters = last
+        suffixed: SuffixMerger = SuffixMerger(*settings)
+        suffixed.last = Merger(settings[0], byte_ids, None, characters)
+        suffixed.complete = suffixed.complete and suffixed.last.complete
+        return suffixed
+    if scanner is None:
+        return Merger(*settings)
+    merger: DividedMerger = DividedMerger(*settings)
     merger.scanner = scanner
     for byte in range(256):
         spelt: bytes = CHARACTERS[byte].encode()
@@ -328,7 +337,7 @@ def _divided(merger: DividedMerger, scanner: Scanner) -> DividedMerger:
 
 @cython.cfunc
 def _are_bytes(tokens: Tokens, byte_ids: list) -> cython.bint:
-    """Whether the token of each byte is that byte."""
+    """True if the token of each byte is that byte."""
     byte: cython.int
     for byte in range(256):
         if byte_ids[byte] is not None:
@@ -342,12 +351,12 @@ def _are_bytes(tokens: Tokens, byte_ids: list) -> cython.bint:
 @cython.exceptval(-1)
 def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::1], scores: cython.bint,
                 origins: Origins | None) -> cython.int:
-    """Add the pairs of a list. origins: builds tokens, so that pairs that never occur are left out; None to add all."""
+    """Add the pairs of a list. origins: builds the tokens, to skip pairs that never occur; None to add all."""
     rank: uint32_t = 0
     n: uint32_t = events.shape[0] // 3
-    passed: bytearray = bytearray(n)
-    is_passed = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
-    late: set = set()  # the texts of what late merges make
+    states: bytearray = bytearray(n)
+    state = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(states))
+    late: set = set()  # the texts that late merges make
     for row in range(n):
         if row & CHECK == 0:
             PyErr_CheckSignals()
@@ -358,50 +367,50 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
         if origins is None:
             if not merger.add_pair(left, right, rank):  # of a pair listed twice, the first rank counts
                 raise MemoryError
-        elif origins.of[left].size == 0 or origins.of[right].size == 0:
-            is_passed[row] = UNBUILT
-        elif origins.of[id].size > 0 or not origins.compatible(left, right):
-            is_passed[row] = PASSED
-        elif not origins.make(left, right, rank, id):
+        elif origins.origin[left].size == 0 or origins.origin[right].size == 0:
+            state[row] = UNBUILT
+        elif origins.origin[id].size > 0 or not origins.compatible(left, right):
+            state[row] = SKIPPED
+        elif not origins.add(left, right, rank, id):
             raise MemoryError
     for row in range(n):
-        if is_passed[row] == UNBUILT:
-            is_passed[row] = PASSED
+        if state[row] == UNBUILT:
+            state[row] = SKIPPED
             if origins.compatible(events[3 * row], events[3 * row + 1]):
-                is_passed[row] = LATE
+                state[row] = LATE
                 id = events[3 * row + 2]
                 if tokens.starts[id] != cython.NULL:
                     late.add(cython.cast(cython.p_char, tokens.starts[id])[:tokens.size[id]])
     if late:
-        _add_late(merger, tokens.n, events, is_passed)
+        _add_late(merger, tokens.n, events, state)
     if origins is not None:
         merger.built = origins.built()
         merger.late = tuple(late)
-    _number_ranks(merger, tokens, events, scores, is_passed)
+    _number_ranks(merger, tokens, events, scores, state)
     return 0
 
 
 @cython.cfunc
 @cython.exceptval(-1)
 def _number_ranks(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::1], scores: cython.bint,
-                  passed: cython.pointer(uint8_t)) -> cython.int:
-    """Give the merges of a list their final ranks, and note them. passed: by row."""
+                  state: cython.pointer(uint8_t)) -> cython.int:
+    """Set the final ranks of the merges of a list, and note the merges. state: by row."""
     row: uint32_t
     rank: uint32_t = 0
     n: uint32_t = events.shape[0] // 3
     ranks: cython.pointer(uint32_t) = cython.NULL
-    made = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
+    new_ids = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
     try:
         for row in range(n):
             rank = _rank_of(events, row, rank, scores)
-            made[row] = events[3 * row + 2] if rank == row and passed[row] != PASSED else NO_ID
-        ranks = merger.number_ranks(made, n)
+            new_ids[row] = events[3 * row + 2] if rank == row and state[row] != SKIPPED else NO_ID
+        ranks = merger.number_ranks(new_ids, n)
         for row in range(n if merger.byte_pairs != cython.NULL else 0):
             rank = _rank_of(events, row, rank, scores)
-            if passed[row] != PASSED:
+            if state[row] != SKIPPED:
                 _note(merger, tokens, events[3 * row], events[3 * row + 1], ranks[rank + 1] - 1, events[3 * row + 2])
     finally:
-        free(made)
+        free(new_ids)
         free(ranks)
     return 0
 
@@ -416,23 +425,23 @@ def _rank_of(events: cython.const[int32_t][::1], row: uint32_t, before: uint32_t
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1], passed: cython.pointer(uint8_t)) -> cython.int:
-    """Add the late merges of a list, and all with a disordered part. passed: by row."""
+def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1], state: cython.pointer(uint8_t)) -> cython.int:
+    """Add the late merges of a list, and all skipped ones whose left or right token a late merge may make. state: by row."""
     n: uint32_t = events.shape[0] // 3
-    disordered: bytearray = bytearray(n_ids)
-    is_disordered = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(disordered))
+    late: bytearray = bytearray(n_ids)
+    is_late = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(late))
     more: cython.bint = True
     while more:
         PyErr_CheckSignals()
         more = False
         for row in range(n):
-            part: cython.bint = is_disordered[events[3 * row]] or is_disordered[events[3 * row + 1]]
-            if passed[row] == PASSED and part:
-                passed[row] = LATE
-            if (passed[row] == LATE or part) and not is_disordered[events[3 * row + 2]]:
-                is_disordered[events[3 * row + 2]] = more = True
+            depends: cython.bint = is_late[events[3 * row]] or is_late[events[3 * row + 1]]
+            if state[row] == SKIPPED and depends:
+                state[row] = LATE
+            if (state[row] == LATE or depends) and not is_late[events[3 * row + 2]]:
+                is_late[events[3 * row + 2]] = more = True
     for row in range(n):
-        if passed[row] == LATE and not merger.add_pair(events[3 * row], events[3 * row + 1], row):
+        if state[row] == LATE and not merger.add_pair(events[3 * row], events[3 * row + 1], row):
             raise MemoryError
     return 0
 
@@ -447,7 +456,8 @@ def _note(merger: Merger, tokens: Tokens, left: uint32_t, right: uint32_t, rank:
 
 @cython.cclass
 class DividedMerger(Merger):
-    """Merges each part of a pretoken on its own. A scanner finds them in its characters: one of the byte alphabet for each byte."""
+    """Splits a pretoken again, and merges each of its matches on its own. The scanner reads one character of the byte alphabet for
+    each byte."""
 
     scanner: Scanner
     spelt: uint8_t[512]  # the character of each byte in UTF-8: two bytes, or one byte and a zero
@@ -480,26 +490,46 @@ class DividedMerger(Merger):
                 while at < ends[j]:
                     at += 1 if text[at] < 0x80 else 2
                     done += 1
-                part: cython.Py_ssize_t = Merger.merge(self, pretoken + start, done - start, out + count, work)
-                if part < 0:
-                    count = part
+                added: cython.Py_ssize_t = Merger.merge(self, pretoken + start, done - start, out + count, work)
+                if added < 0:
+                    count = added
                     break
-                count += part
+                count += added
         free(ends)
         return count
 
 
 @cython.cclass
+class SuffixMerger(Merger):
+    """Merges pretokens whose last byte or character has a token of its own, such as `t</w>` of CLIP: the id that `last` has for it.
+
+    No pair of bytes is certain, since the next byte may be the last."""
+
+    last: Merger
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def first_merges(self, pretoken: cython.pointer(cython.const[uint8_t]), n: cython.size_t,
+                     ids: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+        start: cython.size_t = n - 1
+        while self.characters != cython.NULL and start > 0 and pretoken[start] & 0xC0 == 0x80:
+            start -= 1
+        count: cython.Py_ssize_t = self.initial_ids(pretoken, start, ids)
+        return count + self.last.initial_ids(pretoken + start, n - start, ids + count)
+
+
+@cython.cclass
 class EventMerger(Merger):
-    """Merges the parts of a pretoken by replaying merges and removals in training order (Picky BPE)."""
+    """Merges ids by replaying merges and removals in training order (Picky BPE)."""
 
     table: EventTable
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-                    work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+    def merge_ids(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
+                  work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
         if n <= SHORT_REPLAY:
             n = self.table.replay_short(ids, n, cython.NULL, 0)
         elif not reserve(work, replay_memory(n)):

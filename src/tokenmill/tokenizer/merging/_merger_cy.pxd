@@ -7,7 +7,7 @@ cdef extern from "tokenmill/kernels/_pair_ranks.h":
     const uint32_t NO_ID "TM_NO_RANK"  # no token, or no rank: above every id and every rank
 
 cdef enum:
-    SHORT = 128  # parts that are merged in an array
+    SHORT = 128  # ids that are merged in an array
     OPEN = 2048  # chains that grow
     DROPPED_POINTS = 0x10000
     LONGEST = 0x40000000  # bytes of a pretoken
@@ -19,14 +19,14 @@ cdef enum:
     RIGHT = 1 << 29
     ID_BITS = 0xFFFFFF
 
-# Memory that a merge works in. It grows to what the longest pretoken needed, and belongs to the caller.
+# The caller's working memory for merges. It grows to the needs of the longest pretoken.
 cdef struct Workspace:
     uint8_t* memory
     size_t room
 
 # A pair that waits for its rank, and the next one of its chain.
 cdef struct Waiting:
-    uint32_t place, next
+    uint32_t index, next
 
 # The last pair of a chain that grows; NO_ID for none.
 cdef struct LastPair:
@@ -40,7 +40,7 @@ cdef extern from *:
     #define TM_CHAIN_LESS(a, b) ((a)->key < (b)->key)
     TM_HEAP(tm_chains, tm_chain, TM_CHAIN_LESS)
     """
-    # The first pair of a chain: rank << 32 | place, and its number in Queue.pairs.
+    # The first pair of a chain: rank << 32 | index, and its entry in Queue.pairs.
     ctypedef struct Chain "tm_chain":
         uint64_t key
         uint32_t entry
@@ -54,16 +54,16 @@ cdef struct Queue:
     LastPair* last  # of the chains that grow, by the low bits of the rank
     size_t n_pairs, n_chains
 
-# What is known of two neighbouring bytes a and b. Each rank is stored as its complement, so that 0 is none.
+# The merges of two neighbouring bytes a and b. Each rank is stored as its complement, so that 0 is none.
 cdef struct BytePair:
-    uint32_t rank, id  # of their merge, and the id that it makes, with LEFT and RIGHT if it is so in merges noted: NO_ID if never certain
+    uint32_t rank, id  # of their merge, and its new id, with LEFT or RIGHT if that is an operand on this side; NO_ID if never certain
     uint32_t before  # the lowest rank of a merge of a token that ends with a, and b
     uint32_t after  # the lowest rank of a merge of a, and a token that begins with b
 
-# What is known of a character of three bytes. `left`: the complement of the rank of the merge that takes its first byte; `right`: of
-# that which takes the last one.
+# The merges of a character of three bytes. `left` and `right`: the complement of the rank of the merge that includes its first byte,
+# its last byte.
 cdef struct ByteTriple:
-    uint32_t id  # of its token if the two merges are certain where no other takes these bytes earlier; else 0 or NO_ID
+    uint32_t id  # of its token if the two merges are certain unless another includes these bytes earlier; else 0 or NO_ID
     uint32_t left, right
 
 
@@ -71,7 +71,7 @@ cdef class Merger:
     cdef uint32_t byte_ids[256]
     cdef BytePair* byte_pairs  # [a << 8 | b]; NULL if they are not merged by ranks alone
     cdef ByteTriple* triples  # by code point; NULL where the alphabet is characters
-    # The id that a merge makes is its rank and offsets[rank >> block_bits]. At first a rank is the id.
+    # The new id of a merge is its rank plus offsets[rank >> block_bits]. Before `number_ranks`, a rank is the id.
     cdef uint32_t* offsets
     cdef uint32_t no_offset
     cdef int block_bits
@@ -84,42 +84,47 @@ cdef class Merger:
     cdef bint fallback  # a character without a token becomes its bytes, where all of them have one
     # A bit for each code point below DROPPED_POINTS: a pretoken that begins with one has no ids. NULL for no such code point.
     cdef const uint8_t* drops
-    cdef bytes dropped_bits  # the memory of it
+    cdef bytes dropped_bits  # the owner of `drops`
     cdef bint fuse  # neighbouring characters that are unknown become one
     cdef readonly bytes built  # by id: 1 for a token that merging makes of its own bytes, else 0; None if that is not known
     cdef readonly tuple late  # the texts that late merges make; for a token that contains one, `built` may be wrong
 
     cdef int reserve_pairs(self, size_t n) except -1  # room for n pairs at once
+    # Add a pair. One that is in the table keeps its rank. False if memory runs out.
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
-    # Replace the ranks of all pairs by others in the same order, and set `offsets`. Call this once. made: by rank, the id that the merge makes,
-    # or NO_ID for a rank that no pair has. Returns the new ranks plus 1, by the old ones plus 1, to be
-    # freed.
-    cdef uint32_t* number_ranks(self, const uint32_t* made, size_t n) except NULL
+    # Replace the ranks of all pairs by others in the same order, and set `offsets`. Call this once. new_ids: by rank, the new id of
+    # the merge, or NO_ID for a rank that no pair has. Returns the new ranks plus 1, by the old ones plus 1, to be freed.
+    cdef uint32_t* number_ranks(self, const uint32_t* new_ids, size_t n) except NULL
     cdef int expect_merges(self) except -1  # `note_merge` follows for every pair
     # Note that `left` and `right`, of these bytes, merge to `id`: to be called in order of rank.
     cdef void note_merge(self, uint32_t left, const uint8_t* left_bytes, size_t left_size, uint32_t right,
                          const uint8_t* right_bytes, size_t right_size, uint32_t rank, uint32_t id) noexcept
-    # Note that a token takes part in a merge. If it is not made yet, its bytes are never certain.
-    cdef void take_part(self, const uint8_t* token, size_t size, uint32_t side) noexcept
+    # Note that a token is an operand of a merge. If no merge to it is noted yet, its bytes are never certain.
+    cdef void note_operand(self, const uint8_t* token, size_t size, uint32_t side) noexcept
     # Note a merge to a token of three bytes; `rank` is the complement.
     cdef void note_triple(self, uint32_t left, const uint8_t* left_bytes, size_t left_size, uint32_t right,
                           const uint8_t* right_bytes, uint32_t rank, uint32_t id) noexcept
     # The id of a byte before any merge; NO_ID for one of several in a character, where the alphabet is characters.
-    cdef uint32_t unit(self, uint8_t byte) noexcept nogil
+    cdef uint32_t initial_id(self, uint8_t byte) noexcept nogil
     # The size of the first character of a text if it is in `drops`, else 0.
     cdef size_t dropped(self, const uint8_t* text, size_t n) noexcept nogil
     # Append the ids of the first character of a text. Returns its size.
     cdef size_t add_character(self, const uint8_t* text, size_t n, uint32_t* ids, Py_ssize_t* count) noexcept nogil
-    cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
+    # The ids of the bytes or characters of a pretoken. Returns their number.
+    cdef Py_ssize_t initial_ids(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
+    # The ids of a pretoken after the merges of all certain pairs of bytes, and of certain characters of three bytes. Returns their
+    # number.
     cdef Py_ssize_t first_merges(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
-    cdef bint byte_parts(self, const uint8_t* character, size_t n, uint32_t* ids) noexcept nogil
+    # The ids of the bytes of a character. False if one has no token.
+    cdef bint fallback_ids(self, const uint8_t* character, size_t n, uint32_t* ids) noexcept nogil
     # The ids of pretoken[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.
     cdef Py_ssize_t merge(self, const uint8_t* pretoken, size_t n, uint32_t* out, Workspace* work) noexcept nogil
+    # Replace ids without a token by the unknown token. Returns NO_TOKEN if there is none, else `count`.
     cdef Py_ssize_t replace_missing(self, uint32_t* ids, Py_ssize_t count) noexcept nogil
-    # The same as `merge` for parts in place.
-    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, Workspace* work) noexcept nogil
+    # Merge n ids in place. Returns their number, or a negative number.
+    cdef Py_ssize_t merge_ids(self, uint32_t* ids, Py_ssize_t n, Workspace* work) noexcept nogil
 
 
-cdef bint reserve(Workspace* work, size_t size) noexcept nogil  # room for `size` bytes; false without memory
+cdef bint reserve(Workspace* work, size_t size) noexcept nogil  # room for `size` bytes; the contents are lost. False without memory
 cdef void release(Workspace* work, size_t keep) noexcept nogil  # free the memory if it is more than `keep` bytes

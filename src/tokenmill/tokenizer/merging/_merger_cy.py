@@ -1,22 +1,23 @@
 """The merge kernel: the bytes of one pretoken to ids, by ranks of pairs.
 
 Both orders of merging use one table, (left id, right id) -> rank. For the order "merges" it is the list of merges. For "ranks",
-where any two neighbours whose joined bytes are a token merge, it holds each split of each token into two tokens, since neighbours
-are always tokens.
+where any two neighbours whose joined bytes are a token merge, it contains each split of each token into two tokens.
 
-A rank also gives the id that the merge makes. In most vocabularies the rank is the id. In a list, ids rise from one merge to the
-next but for a few places. So ranks are numbered such that within a block of them the id is the rank and an offset: the
+The new id of a merge follows from its rank. In most vocabularies the rank is the id. In a list, ids rise from one merge to the
+next with few exceptions. So ranks are numbered such that within a block of them the id is the rank plus an offset. The
 offsets stay in the fastest memory, and an array of all ids would not.
 
-Merging begins with the *certain* pairs of bytes, all in one pass (`first_merges`). Then two loops give the same ids for any
-vocabulary. Short pretokens use an array, whose minimum is searched for each merge. Longer ones use a heap of chains: most pairs of a long
-pretoken have a rank in common with others, and a chain needs the heap once.
+Merging begins with the initial ids: those of single bytes, or of characters where the alphabet is characters.
+
+The *certain* pairs of bytes are merged first, in one pass (`first_merges`). Then one of two loops merges the rest, with the same
+result. Short pretokens use an array, whose minimum is searched for each merge. Longer ones use a heap of chains: most pairs of a
+long pretoken share their rank with others, and a chain needs the heap once.
 
 A pair of bytes (a, b) with the rank r is certain between the bytes p and q if r is below the rank of every merge of a token that ends
 with p and a, and of every merge of b and a token that begins with q. Proof: until a or b is merged, both are single bytes, so the
 only merges that can touch them are these and (a, b). All of these come later than (a, b), which is possible from the start. So (a, b)
-merges, whatever happens around it. It makes no difference that it does so early: a merge elsewhere that comes before it has no part in
-common with it, and the token of (a, b) takes part only in merges of higher rank. (Where it takes part in others, it is never certain.)
+merges, whatever is around it. It may merge early: an earlier merge elsewhere has no byte in common with it, and the token of (a, b)
+is an operand only of merges of higher rank. (Where it is an operand of others, it is never certain.)
 
 A character of three bytes is certain in the same way, in two merges: of a pair, then of its token and the third byte. The second one waits
 for the first alone if no merge takes the third byte, or the pair's token on its other side, earlier.
@@ -46,7 +47,6 @@ BLOCK_BITS = cython.declare(cython.int, 8)  # of a rank within a block, at most
 
 
 def reserve(work, size):
-    """Make room for `size` bytes; the contents are lost. False if memory runs out."""
     if work.room < size:
         tm_pages_free(work.memory, work.room)
         work.room = 0
@@ -58,7 +58,6 @@ def reserve(work, size):
 
 
 def release(work, keep):
-    """Free the memory if it is more than `keep` bytes."""
     if work.room > keep:
         tm_pages_free(work.memory, work.room)
         work.memory = cython.NULL
@@ -67,13 +66,13 @@ def release(work, keep):
 
 @cython.cclass
 class Merger:
-    """Merges pretokens by ranks of pairs. Immutable once the last pair is added; threads share it."""
+    """Merges pretokens by ranks of pairs. Immutable after the last pair is added; threads share it."""
 
     def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None,
                   fallback: cython.bint = False, fuse: cython.bint = False):
         """n_ids: all ids are below this. byte_ids: the id of each of the 256 bytes, None for a byte without a token.
-        characters: the id of each code point instead, where the alphabet is characters.
-        fallback: whether a character without a token becomes its bytes. fuse: whether unknown neighbours become one."""
+        characters: the id of each code point, if the alphabet is characters.
+        fallback: a character without a token becomes its bytes. fuse: neighbouring unknown characters become one."""
         i: cython.size_t
         self.n_ids = n_ids
         self.late = ()
@@ -117,15 +116,14 @@ class Merger:
         return 0
 
     def add_pair(self, left, right, rank):
-        """Add a pair; one that is in the table keeps its rank. False if memory runs out."""
         return tm_pair_ranks_add(cython.address(self.pairs), left, right, rank)
 
-    def number_ranks(self, made, n):
+    def number_ranks(self, new_ids, n):
         ranks = cython.cast(cython.pointer(uint32_t), new_array(n + 1, 4))
-        self.offsets = cython.cast(cython.pointer(uint32_t), new_array(n, 4))  # of which few are used, and take memory
+        self.offsets = cython.cast(cython.pointer(uint32_t), new_array(n, 4))  # only the few that are written take memory
         self.block_bits = BLOCK_BITS
         ranks[0] = 0
-        while not _number(made, n, self.block_bits, ranks, self.offsets):
+        while not _number(new_ids, n, self.block_bits, ranks, self.offsets):
             self.block_bits -= 1
         tm_pair_ranks_renumber(cython.address(self.pairs), ranks)
         return ranks
@@ -142,8 +140,8 @@ class Merger:
 
     def note_merge(self, left, left_bytes, left_size, right, right_bytes, right_size, rank, id):
         pair: cython.pointer(BytePair) = self.byte_pairs + (left_bytes[left_size - 1] << 8 | right_bytes[0])
-        a: cython.bint = left_size == 1 and self.unit(left_bytes[0]) == left
-        b: cython.bint = right_size == 1 and self.unit(right_bytes[0]) == right
+        a: cython.bint = left_size == 1 and self.initial_id(left_bytes[0]) == left
+        b: cython.bint = right_size == 1 and self.initial_id(right_bytes[0]) == right
         if self.triples != cython.NULL and left_size + right_size == 3 and (a or b):
             self.note_triple(left, left_bytes, left_size, right, right_bytes, ~rank, id)
         if a and b and pair.rank == 0 and pair.id != NO_ID:
@@ -153,10 +151,10 @@ class Merger:
             pair.before = ~rank
         if a and pair.after == 0:
             pair.after = ~rank
-        self.take_part(left_bytes, left_size, LEFT)
-        self.take_part(right_bytes, right_size, RIGHT)
+        self.note_operand(left_bytes, left_size, LEFT)
+        self.note_operand(right_bytes, right_size, RIGHT)
 
-    def take_part(self, token, size, side):
+    def note_operand(self, token, size, side):
         if size == 2:
             pair = self.byte_pairs + (token[0] << 8 | token[1])
             pair.id = NO_ID if pair.rank == 0 else pair.id | side
@@ -195,24 +193,22 @@ class Merger:
         while i < n:
             if self.characters != cython.NULL:
                 length = max(tm_utf8_read(p + i, n - i, ids), 1)
-            self.parts(p + i, length, ids)
+            self.initial_ids(p + i, length, ids)
             if ids[0] >= self.n_ids:
                 return data[i:i + length]
             i += length
         return b""
 
-    def unit(self, byte):
-        """The id of a byte before any merge; NO_ID for one of several in a character, where the alphabet is characters."""
+    def initial_id(self, byte):
         if self.characters == cython.NULL:
             return self.byte_ids[byte]
         return self.characters[byte] if byte < 0x80 and byte < self.n_characters else NO_ID
 
-    def parts(self, pretoken, n, ids):
-        """The ids of the bytes or characters of a pretoken, before any merge. Returns their number."""
+    def initial_ids(self, pretoken, n, ids):
         i: cython.size_t = 0
         count: cython.Py_ssize_t = 0
         while i < n:
-            i += _add_part(self, pretoken + i, n - i, ids, cython.address(count))
+            i += _add_initial(self, pretoken + i, n - i, ids, cython.address(count))
         return count
 
     def dropped(self, text, n):
@@ -229,7 +225,7 @@ class Merger:
             length = 1
             point = 0xDC00 | text[0]
         id: uint32_t = self.characters[point] if point < self.n_characters else NO_ID
-        if id == NO_ID and self.fallback and self.byte_parts(text, length, ids + count[0]):
+        if id == NO_ID and self.fallback and self.fallback_ids(text, length, ids + count[0]):
             count[0] += length
         elif id != NO_ID or not self.fuse or count[0] == 0 or ids[count[0] - 1] != NO_ID:
             ids[count[0]] = id
@@ -237,14 +233,13 @@ class Merger:
         return length
 
     def first_merges(self, pretoken, n, ids):
-        """The ids of a pretoken after the merges of all certain pairs of bytes, and characters of three. Returns their number."""
         i: cython.size_t = 0
         count: cython.Py_ssize_t = 0
         pairs: cython.pointer(BytePair) = self.byte_pairs
         triple: cython.pointer(ByteTriple) = cython.NULL
-        before: uint32_t = 0  # of the two bytes around place i
+        before: uint32_t = 0  # of the two bytes around i
         if pairs == cython.NULL:
-            return self.parts(pretoken, n, ids)
+            return self.initial_ids(pretoken, n, ids)
         while i + 1 < n:
             pair = pairs + (pretoken[i] << 8 | pretoken[i + 1])
             if self.triples != cython.NULL:
@@ -258,15 +253,14 @@ class Merger:
                 size = 2
                 count += 1
             else:
-                size = _add_part(self, pretoken + i, n - i, ids, cython.address(count))
+                size = _add_initial(self, pretoken + i, n - i, ids, cython.address(count))
             i += size
             before = pairs[pretoken[i - 1] << 8 | pretoken[i]].before if i < n else 0
         if i < n:
-            _add_part(self, pretoken + i, 1, ids, cython.address(count))
+            _add_initial(self, pretoken + i, 1, ids, cython.address(count))
         return count
 
-    def byte_parts(self, character, n, ids):
-        """The ids of the bytes of a character. False if one has no token."""
+    def fallback_ids(self, character, n, ids):
         for i in range(n):
             ids[i] = self.byte_ids[character[i]]
             if ids[i] >= self.n_ids:
@@ -280,11 +274,10 @@ class Merger:
             return 0
         count: cython.Py_ssize_t = self.first_merges(pretoken, n, out)
         if count > 1:
-            count = self.merge_parts(out, count, work)
+            count = self.merge_ids(out, count, work)
         return self.replace_missing(out, count)
 
     def replace_missing(self, ids, count):
-        """Replace ids without a token by the unknown token, or return NO_TOKEN."""
         if not self.complete:
             for i in range(count):
                 if ids[i] >= self.n_ids:
@@ -293,7 +286,7 @@ class Merger:
                     ids[i] = self.unknown
         return count
 
-    def merge_parts(self, ids, n, work):
+    def merge_ids(self, ids, n, work):
         return _by_scan(self, ids, n) if n <= SHORT else _by_chains(self, ids, n, work)
 
 
@@ -301,23 +294,23 @@ class Merger:
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _made(self: Merger, rank: uint32_t) -> uint32_t:
-    """The id that the merge of a rank makes."""
+def _new_id(self: Merger, rank: uint32_t) -> uint32_t:
+    """The new id of the merge of a rank."""
     return rank + self.offsets[rank >> self.block_bits]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _number(made: cython.pointer(cython.const[uint32_t]), n: cython.size_t, bits: cython.int, ranks: cython.pointer(uint32_t),
+def _number(new_ids: cython.pointer(cython.const[uint32_t]), n: cython.size_t, bits: cython.int, ranks: cython.pointer(uint32_t),
             offsets: cython.pointer(uint32_t)) -> cython.bint:
-    """ranks and offsets of `number_ranks`, in blocks of 1 << bits ranks. False if there are too many ranks.
+    """Set `ranks` and `offsets` as `number_ranks` does, in blocks of 1 << bits ranks. False if there are too many ranks.
 
-    A block has ids that rise. A merge that makes a lower id, or one that is much higher, begins a new block."""
+    The ids of a block rise. A merge to a lower id, or to a much higher one, begins a new block."""
     rank: cython.size_t = 0
     last: uint32_t = NO_ID
     for i in range(n):
-        id = made[i]
+        id = new_ids[i]
         if id == NO_ID:
             continue
         if last < id and id - last <= cython.cast(uint32_t, 1) << bits:
@@ -336,7 +329,7 @@ def _number(made: cython.pointer(cython.const[uint32_t]), n: cython.size_t, bits
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _add_part(self: Merger, text: cython.pointer(cython.const[uint8_t]), n: cython.size_t, ids: cython.pointer(uint32_t),
+def _add_initial(self: Merger, text: cython.pointer(cython.const[uint8_t]), n: cython.size_t, ids: cython.pointer(uint32_t),
               count: cython.pointer(cython.Py_ssize_t)) -> cython.size_t:
     """Append the id of the first byte of a text, or the ids of its first character. Returns the size in bytes."""
     if self.characters != cython.NULL:
@@ -370,7 +363,7 @@ def _after(pairs: cython.pointer(BytePair), pretoken: cython.pointer(cython.cons
 @cython.nogil
 @cython.exceptval(check=False)
 def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """Merge up to SHORT parts. ranks[i] is the rank of the pair at i; both arrays close up after each merge."""
+    """Merge up to SHORT ids. ranks[i] is the rank of the pair at i; both arrays close up after each merge."""
     ranks: uint32_t[SHORT]
     for i in range(n - 1):
         tm_pair_rank_prefetch(cython.address(self.pairs), ids[i], ids[i + 1])
@@ -385,7 +378,7 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) 
                 at = i
         if best == NO_ID:
             break
-        ids[at] = _made(self, best)
+        ids[at] = _new_id(self, best)
         n -= 1
         for i in range(at + 1, n):
             ids[i] = ids[i + 1]
@@ -403,7 +396,7 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) 
 @cython.exceptval(check=False)
 def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
                work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
-    """Any number of parts. Pairs wait in chains: of one rank, from left to right. A heap has the first pair of each chain."""
+    """Merge any number of ids. The pairs in a chain have one rank and wait from left to right. A heap has the first pair of each chain."""
     queue: Queue
     steps: cython.size_t = 0
     if not reserve(
@@ -431,17 +424,17 @@ def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t
             if steps & 0x3FFFF == 0 and signalled():
                 return SIGNALLED
             pair: Waiting = queue.pairs[entry]
-            if queue.last[rank % OPEN].entry == entry:  # this chain has come to its end
+            if queue.last[rank % OPEN].entry == entry:  # the end of this chain
                 queue.last[rank % OPEN].rank = NO_ID
-            if queue.nodes[pair.place].due == rank:  # otherwise the pair is gone
-                join_next(queue.nodes, pair.place, _made(self, rank))
-                if queue.nodes[pair.place].prev != NOTHING:
-                    _push(self, cython.address(queue), queue.nodes[pair.place].prev)
-                _push(self, cython.address(queue), pair.place)
+            if queue.nodes[pair.index].due == rank:  # otherwise the pair is gone
+                join_next(queue.nodes, pair.index, _new_id(self, rank))
+                if queue.nodes[pair.index].prev != NOTHING:
+                    _push(self, cython.address(queue), queue.nodes[pair.index].prev)
+                _push(self, cython.address(queue), pair.index)
             entry = pair.next
             if entry == NOTHING:
                 break
-            first = Chain(cython.cast(uint64_t, rank) << 32 | queue.pairs[entry].place, entry)
+            first = Chain(cython.cast(uint64_t, rank) << 32 | queue.pairs[entry].index, entry)
             if queue.n_chains > 0 and queue.heap[0].key < first.key:
                 queue.n_chains = tm_chains_push(queue.heap, queue.n_chains, first)
                 break
@@ -452,21 +445,21 @@ def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _push(merger: Merger, queue: cython.pointer(Queue), place: uint32_t) -> cython.void:
-    """Look up the rank of the pair at `place`; if it merges, let it wait."""
-    after: uint32_t = queue.nodes[place].next
+def _push(merger: Merger, queue: cython.pointer(Queue), index: uint32_t) -> cython.void:
+    """Look up the rank of the pair at `index`; if it merges, add it to a chain."""
+    after: uint32_t = queue.nodes[index].next
     rank: uint32_t = NO_ID
     entry: uint32_t = queue.n_pairs
     if after != NOTHING:
-        rank = tm_pair_rank(cython.address(merger.pairs), queue.nodes[place].id, queue.nodes[after].id)
-    queue.nodes[place].due = rank
+        rank = tm_pair_rank(cython.address(merger.pairs), queue.nodes[index].id, queue.nodes[after].id)
+    queue.nodes[index].due = rank
     if rank == NO_ID:
         return
-    queue.pairs[entry] = Waiting(place, NOTHING)
+    queue.pairs[entry] = Waiting(index, NOTHING)
     queue.n_pairs += 1
     last = queue.last + rank % OPEN
-    if last.rank == rank and queue.pairs[last.entry].place < place:
+    if last.rank == rank and queue.pairs[last.entry].index < index:
         queue.pairs[last.entry].next = entry
     else:
-        queue.n_chains = tm_chains_push(queue.heap, queue.n_chains, Chain(cython.cast(uint64_t, rank) << 32 | place, entry))
+        queue.n_chains = tm_chains_push(queue.heap, queue.n_chains, Chain(cython.cast(uint64_t, rank) << 32 | index, entry))
     last[0] = LastPair(rank, entry)

@@ -1,5 +1,5 @@
 from libc.stdint cimport uint8_t, uint32_t
 
-# Set shorter[id] to the longest token that is a proper prefix of token `id`, or NO_ID. Of equal tokens the lowest id counts.
-# starts, sizes: where the bytes of each of n tokens are; a token whose start is NULL, or that is empty, is left out.
-cdef int find_prefixes(const uint8_t** starts, const uint32_t* sizes, size_t n, uint32_t* shorter) except -1
+# Set prefixes[id] to the longest token that is a proper prefix of token `id`, or NO_ID. Of equal tokens the lowest id counts.
+# starts, sizes: the bytes of each of n tokens. A token whose start is NULL, or that is empty, is left out.
+cdef int find_prefixes(const uint8_t** starts, const uint32_t* sizes, size_t n, uint32_t* prefixes) except -1

@@ -1,4 +1,4 @@
-"""The longest token that each token begins with, by sorting the tokens."""
+"""Find the longest proper prefix of each token that is a token, by sorting the tokens."""
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
@@ -7,14 +7,14 @@ from cython.cimports.libc.string import memcmp, memset
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 
-# A token: its first 8 bytes as a big-endian number, filled up with zeros, where its bytes are, how many, and its id.
+# A token: its first 8 bytes as a big-endian number, filled up with zeros, its bytes, their number, and its id.
 SortedToken = cython.struct(
     key=uint64_t, start=cython.pointer(cython.const[uint8_t]), size=uint32_t, id=uint32_t
 )
 
 
-def find_prefixes(starts, sizes, n, shorter):
-    # In the order of their bytes, each token's prefixes are on the way from the token before it through the prefixes of that one.
+def find_prefixes(starts, sizes, n, prefixes):
+    # In the order of their bytes, each token's prefixes are the token before it or prefixes of that one.
     items: cython.pointer(SortedToken) = cython.NULL
     up: cython.pointer(uint32_t) = cython.NULL
     before: uint32_t = NO_ID  # an index of items
@@ -25,7 +25,7 @@ def find_prefixes(starts, sizes, n, shorter):
         for i in range(n):
             token = items + i
             if before != NO_ID and _same(items + before, token):
-                shorter[token.id] = shorter[items[before].id]
+                prefixes[token.id] = prefixes[items[before].id]
                 continue
             while before != NO_ID:
                 prefix = items + before
@@ -33,7 +33,7 @@ def find_prefixes(starts, sizes, n, shorter):
                     break
                 before = up[before]
             up[i] = before
-            shorter[token.id] = NO_ID if before == NO_ID else items[before].id
+            prefixes[token.id] = NO_ID if before == NO_ID else items[before].id
             before = cython.cast(uint32_t, i)
         return 0
     finally:
@@ -61,7 +61,7 @@ def _sort(starts: cython.pointer(cython.pointer(cython.const[uint8_t])), sizes: 
         token.id = cython.cast(uint32_t, i)
         used += 1
     _sort_by_key(items, used)
-    for i in range(1, used + 1):  # equal keys: long tokens, or such as end with zeros
+    for i in range(1, used + 1):  # equal keys: long tokens, or those that end with zeros
         if i == used or items[0][i].key != items[0][first].key:
             if i - first > 1:
                 qsort(items[0] + first, i - first, cython.sizeof(SortedToken), _compare)

@@ -1,4 +1,4 @@
-"""From a vocabulary of merges to what encodes pretokens of many words by their parts."""
+"""Build the caches that encode superwords, for vocabularies trained in two stages and for those with `superwords`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from ...vocabulary._packed_cy import pack_tokens, spaced_tokens
-from ..merging._build_cy import list_merger, packed_cache, starts
+from ..merging._build_cy import initial_ids, list_merger, packed_cache
 from ._superwords_cy import IdMerger, SuperwordCache, border_filter
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ _SPANS_WORDS = re.compile(r"\w ")
 
 
 def words_cache(tokens: Sequence[bytes | None], merges: np.ndarray) -> tuple[PretokenCache, np.ndarray]:
-    """A cache that encodes by a plain BPE of bytes, and `inside` of `encode_parts`. merges: rows (left, right, new id)."""
+    """Return a cache that encodes by plain BPE of bytes, and `inside` of `encode_segments`. merges: rows (left, right, new id)."""
     import numpy as np
 
     tokens = tuple(tokens)
     packed = pack_tokens(tokens)
-    merger = list_merger(packed, merges.reshape(-1), starts(packed)[0], None, None)
+    merger = list_merger(packed, merges.reshape(-1), initial_ids(packed)[0], None, None)
     sizes = np.array([len(token or b"") for token in tokens])
     text = np.frombuffer(packed[0], np.uint8).astype(np.uint16)
     pairs = np.delete(text[:-1] << 8 | text[1:], np.cumsum(sizes[sizes > 0])[:-1] - 1)  # none across two tokens
@@ -38,9 +38,9 @@ def words_cache(tokens: Sequence[bytes | None], merges: np.ndarray) -> tuple[Pre
 
 
 def pretoken_cache(tokens: Sequence[bytes | None]) -> PretokenCache:
-    """Looks pretokens up among tokens. Any other is encoded to its bytes, all 256 of which are tokens."""
+    """Return a cache that encodes a pretoken to its token, or without one to its bytes, all 256 of which are tokens."""
     packed = pack_tokens(tuple(tokens))
-    cache = packed_cache(list_merger(packed, array("i"), starts(packed)[0], None, None), *packed)
+    cache = packed_cache(list_merger(packed, array("i"), initial_ids(packed)[0], None, None), *packed)
     cache.begin()
     return cache
 
@@ -50,16 +50,15 @@ def _spans_words(token: bytes) -> bool:
 
 
 def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] | None:
-    """The encoder for tokens that span words, and its merger; None for a vocabulary not trained in two stages.
+    """Return the merger and the cache for tokens that span words; None for a vocabulary not trained in two stages.
 
-    Stage 2 begins with the first token that holds a space after a letter or a number. None if it would be nearly all of
+    Stage 2 begins with the first token with a space after a letter or a number. None if it would be nearly all of
     the vocabulary, if stage 1 uses tokens of stage 2, or if a merge uses a token that a later one makes.
     """
     if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
         return None
     if vocabulary.dropped or vocabulary.byte_patterns:
         return None
-
     merges = vocabulary.event_numbers
     spaced = spaced_tokens(*vocabulary.packed)
     if not any(map(_spans_words, spaced.values())):
@@ -69,15 +68,15 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     if t == len(ids) or 4 * t < len(ids):
         return None
     tokens, events = vocabulary.tokens, vocabulary.events
-    made = events[:, 2].tolist()
+    new_ids = events[:, 2].tolist()
     singles = {id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
-    first, second = singles.union(events[:t].ravel().tolist()), set(made[t:])
-    if len({tokens[id] for id in singles}) < 256 or first & second or len(second) < len(made) - t:
+    first, second = singles.union(events[:t].ravel().tolist()), set(new_ids[t:])
+    if len({tokens[id] for id in singles}) < 256 or first & second or len(second) < len(new_ids) - t:
         return None
 
     import numpy as np
 
-    rows, row_of = np.arange(len(made)), np.full(len(tokens), -1)
+    rows, row_of = np.arange(len(new_ids)), np.full(len(tokens), -1)
     row_of[events[:, 2]] = rows
     if (row_of[events[:, :2]] >= rows[:, None]).any():
         return None
@@ -88,16 +87,16 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
 
 
 def pretoken_superword_cache(vocabulary: Vocabulary, merger: Merger, scanner: Scanner) -> tuple[Merger, SuperwordCache]:
-    """The same for a vocabulary with `superwords`. merger: merges single pretokens."""
-    made = {*vocabulary.superwords[:, 2].tolist()}
-    last = max(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made)
+    """Return the merger and the cache of a vocabulary with `superwords`. merger: merges single pretokens."""
+    new_ids = {*vocabulary.superwords[:, 2].tolist()}
+    last = max(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in new_ids)
     _, cache, borders, width = _joining(len(vocabulary.tokens), vocabulary.superwords, last)
     cache.set_stages(packed_cache(merger, b"", b""), None, scanner, borders, width)
     return merger, cache
 
 
 def _joining(n_ids: int, merges: np.ndarray, last: int) -> tuple[IdMerger, SuperwordCache, np.ndarray, int]:
-    """The merger of superwords, its cache, the borders that they cross, and the bytes of an id. last: the highest other id."""
+    """The merger of superwords, its cache, the filter of the borders that they cross, and the bytes of an id. last: the highest other id."""
     import numpy as np
 
     # The first and the last id of stage 1 in each token.
