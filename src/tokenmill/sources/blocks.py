@@ -98,18 +98,15 @@ class Document:
     replaced: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """A record that is left out on purpose. A report counts them by reason."""
-
-    reason: str
-
-
 BY_FIELD = "with --field, or ReadOptions(field=...) in Python"  # end of the messages about a missing field
 
 
+class Drop(Exception):
+    """A record that is left out on purpose. The message is the reason, by which a report counts it."""
+
+
 class Damaged(Exception):
-    """A record that cannot be read as a document; the message says why."""
+    """A record that cannot be read as a document. The message is the reason."""
 
 
 class Column(NamedTuple):
@@ -270,23 +267,20 @@ class Block:
         """Leave out the documents `gone`."""
         self.keep([i for i in range(len(self.ends)) if i not in gone])
 
-    def set_texts(
-        self, texts: Sequence[bytes], odd: Iterable[int], read: Callable[[Block, int], Document | Drop]
-    ) -> None:
-        """Replace the records by `texts`; `read` reads those at `odd`, and may raise Damaged or UnicodeDecodeError."""
+    def set_texts(self, texts: Sequence[bytes], odd: Iterable[int], read: Callable[[Block, int], Document]) -> None:
+        """Replace the records by `texts`; `read`, which may raise Drop or Damaged, reads those at `odd`."""
         texts, gone, replaced = list(texts), set(), {}
         names = self.names and self.names.cells()
         titles = self.titles and self.titles.cells()
         for i in odd:
             try:
                 document = read(self, i)
-            except (Damaged, UnicodeDecodeError) as error:
-                self.leave_out(i, str(error) if isinstance(error, Damaged) else why_not_utf8(error.object))
+            except (Drop, Damaged, UnicodeDecodeError) as error:
                 gone.add(i)
-                continue
-            if isinstance(document, Drop):
-                self.drops.append(document.reason)
-                gone.add(i)
+                if isinstance(error, Drop):
+                    self.drops.append(str(error))
+                else:
+                    self.leave_out(i, str(error) if isinstance(error, Damaged) else why_not_utf8(error.object))
                 continue
             texts[i] = document.text.encode()
             if names and titles:

@@ -90,7 +90,7 @@ class DumpSource(CutSource):
         block.parse = partial(_parse, read=dump.document)
 
 
-def _parse(block: Block, read: Callable[[Block, int], Document | Drop]) -> None:
+def _parse(block: Block, read: Callable[[Block, int], Document]) -> None:
     """Replace the elements of a block by their texts."""
     size = len(block.ends)
     block.names = block.titles = Column.empty(size)
@@ -113,7 +113,7 @@ def _parser() -> tuple[Any, Any]:
     return etree, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
 
 
-def _post(block: Block, i: int) -> Document | Drop:
+def _post(block: Block, i: int) -> Document:
     """Return a post's body, which is HTML, with its id and its title. Answers have no title."""
     row = _element(block.data_of(i))
     body = row.get("Body")
@@ -121,24 +121,24 @@ def _post(block: Block, i: int) -> Document | Drop:
         attributes = ", ".join(list(row.attrib)[:5]) or "nothing"
         raise Damaged(f"a row without a Body, but with {attributes}: not a post")
     if not body.strip():
-        return Drop("no text")
+        raise Drop("no text")
     return Document(body, block.source, row.get("Id", ""), row.get("Title", ""))
 
 
-def _page(block: Block, i: int) -> Document | Drop:
-    """Return a page's wikitext with its id and title; a Drop for other namespaces, redirects, and scripts or styles."""
+def _page(block: Block, i: int) -> Document:
+    """Return a page's wikitext with its id and title. Drop for other namespaces, redirects, scripts and styles."""
     page = _element(block.data_of(i))
     name = page.findtext("title")
     if name is None:
         raise Damaged("a page without a title")
     if _namespace(name, page.findtext("ns"), block.context) != 0:
-        return Drop("another namespace")
+        raise Drop("another namespace")
     revision = page.find("revision[last()]")
     text = (revision.findtext("text") if revision is not None else None) or ""
     if page.find("redirect") is not None or REDIRECT.match(text):
-        return Drop("redirect")
+        raise Drop("redirect")
     if revision is not None and revision.findtext("model", "wikitext") != "wikitext":
-        return Drop("not wikitext")
+        raise Drop("not wikitext")
     return Document(text, block.source, page.findtext("id", ""), name)
 
 
@@ -171,7 +171,7 @@ class Dump(NamedTuple):
     end: bytes
     element: str
     content: str
-    document: Callable[[Block, int], Document | Drop]
+    document: Callable[[Block, int], Document]
     context: Callable[[bytes], str] = lambda head: ""
 
 
