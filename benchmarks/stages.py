@@ -89,14 +89,14 @@ def split(clock: Clock, splitter, block) -> None:
 def encode(clock: Clock, name: str, path: Path, folder: Path) -> int:
     import tokenmill
     from tokenmill.sources.blocks import ReadOptions
+    from tokenmill.token_files.encoded_folder import EncodedFolderWriter, certain_cut, encode_block
     from tokenmill.token_files.encoding import EncodeOptions, settings_for
-    from tokenmill.token_files.parts import PartWriter, certain_cut, encode_block
 
     read = ReadOptions("line" if name.startswith("lines") else "file")
     tok = clock("start", lambda: tokenmill.load(RANKS, split="cl100k"))
     settings = settings_for(tok, "bin", EncodeOptions(end_of_text=False, read=read))
     size = 0
-    with PartWriter(folder) as writer:
+    with EncodedFolderWriter(folder) as writer:
         for block in blocks(clock, path, read, cut=certain_cut(tok, False)):
             size += block.nbytes
             if not name.startswith("lines"):  # a call for each line would take longer than splitting it

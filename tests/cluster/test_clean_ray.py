@@ -34,7 +34,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture
 def many_tasks(monkeypatch):
-    monkeypatch.setattr(cleaning, "PART_BYTES", 100_000)
+    monkeypatch.setattr(cleaning, "TASK_BYTES", 100_000)
 
 
 def contents(folder):
@@ -93,7 +93,7 @@ from tokenmill.corpus import CleanOptions, clean, cleaning
 from dataclasses import replace
 from tokenmill.corpus.options import FILES
 from tokenmill.jobs.work import JobOptions
-cleaning.PART_BYTES = 100_000
+cleaning.TASK_BYTES = 100_000
 job = JobOptions("ray", sys.argv[3])
 clean("text", sys.argv[1], sys.argv[2], options=CleanOptions(shard_bytes=20_000, read=replace(FILES, skip_damaged=True)), job=job)
 """

@@ -94,7 +94,7 @@ OPTIONS = CleanOptions(shard_bytes=50_000)
 def expected(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("expected")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cleaning, "PART_BYTES", 200_000)
+        patch.setattr(cleaning, "TASK_BYTES", 200_000)
         patch.setattr(blocks, "BLOCK", 8_000)
         clean("text", corpus, folder, OPTIONS, job=JobOptions(num_threads=1))
     return digest(folder)
@@ -102,7 +102,7 @@ def expected(corpus, tmp_path_factory):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(cleaning, "PART_BYTES", 200_000)
+    monkeypatch.setattr(cleaning, "TASK_BYTES", 200_000)
     monkeypatch.setattr(blocks, "BLOCK", 8_000)
 
 
@@ -139,7 +139,7 @@ import os, signal, sys, threading
 from tokenmill.corpus import CleanOptions, clean, cleaning
 from tokenmill.sources import blocks
 from tokenmill.jobs.work import JobOptions
-cleaning.PART_BYTES, blocks.BLOCK = 200_000, 8_000
+cleaning.TASK_BYTES, blocks.BLOCK = 200_000, 8_000
 READ = blocks.ReadOptions(max_document_bytes=blocks.MAX_DOCUMENT_BYTES, skip_damaged=True)
 OPTIONS = CleanOptions(shard_bytes=50_000, read=READ)
 left, seconds, count = int(sys.argv[1]), float(sys.argv[2]), cleaning._count
@@ -301,7 +301,7 @@ def test_parquet_shards_are_read_by_row_groups(corpus, tmp_path, monkeypatch):
     """As nanochat's loader reads them: the files by their names, the row groups dealt out to the ranks, `text` as a list."""
     pq = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(cleaning, "ROW_GROUP_DOCUMENTS", 100)
-    monkeypatch.setattr(cleaning, "PART_BYTES", 200_000)
+    monkeypatch.setattr(cleaning, "TASK_BYTES", 200_000)
     report = clean("text", corpus, tmp_path / "rows", CleanOptions("parquet"))
     clean("text", corpus, tmp_path / "jsonl", CleanOptions())
     texts = []

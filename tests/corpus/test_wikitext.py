@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tokenmill.corpus import read_documents, templates
 from tokenmill.corpus.html import html_to_text
-from tokenmill.corpus.templates import Arguments, _parts, renderer_of, template_name
+from tokenmill.corpus.templates import Arguments, _split, renderer_of, template_name
 from tokenmill.corpus.wikis import wiki_of
 from tokenmill.corpus.wikitext import Segment, wikitext_to_text
 
@@ -268,18 +268,18 @@ argument = st.lists(
 def test_the_parts_of_a_template_are_as_the_parser_reads_them(values):
     source = "{{name|" + "|".join(values) + "}}"
     if "://" not in source.replace("[http://a.org", "") and "__" not in source and "~~~" not in source:
-        assert _parts(source) == parsed(source)
+        assert _split(source) == parsed(source)
 
 
 @pytest.mark.parametrize("name", ["enwiki-pages-articles-shortened.xml.bz2", "wikipedia-2006-head.xml"])
 def test_the_parts_of_every_real_template(shared, name, monkeypatch):
     seen = set()
-    monkeypatch.setattr(templates, "_parts", lambda source: seen.add(source) or _parts(source))
+    monkeypatch.setattr(templates, "_split", lambda source: seen.add(source) or _split(source))
     for document in read_documents(shared / "corpus" / name):
         wikitext_to_text(document.text)
     assert len(seen) > 100
     for source in seen:
-        assert _parts(source) == parsed(source)
+        assert _split(source) == parsed(source)
 
 
 def test_names_and_arguments_of_templates():

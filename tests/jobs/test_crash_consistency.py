@@ -15,7 +15,7 @@ from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.outputs import atomic_file
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks
-from tokenmill.token_files import parts
+from tokenmill.token_files import encoded_folder
 
 WORDS = r" [^ ]*|[^ ]+"
 FORCED = JobOptions(num_threads=1, checkpoint_every=0, overwrite=True)
@@ -56,7 +56,7 @@ def test_count(root_folder, source, monkeypatch, is_old):
 @pytest.mark.parametrize("format", ["bin", "npy", "parquet"])
 def test_token_file(root_folder, source, monkeypatch, format, is_old):
     monkeypatch.setattr(blocks, "BLOCK", 3000)
-    monkeypatch.setattr(parts, "JOB_BYTES", 6000)
+    monkeypatch.setattr(encoded_folder, "JOB_BYTES", 6000)
     tok = tokenmill.train_from_iterator(["1 2 3"], vocab_size=258, special_tokens=["<|endoftext|>"])
     path = root_folder / f"t.{format}"
     names = [path.name, f"{path.name}.json"] + [f"{path.name}.offsets.npy"] * (format != "parquet")

@@ -12,7 +12,7 @@ import pytest
 
 import tokenmill
 from tokenmill.errors import InputError, OutputError, UsageError
-from tokenmill.jobs.work import JobOptions, do_parts, group_by_size
+from tokenmill.jobs.work import JobOptions, do_tasks, group_by_size
 from tokenmill.jobs.working_folder import alone, fingerprint, path_beside, working_folder
 from tokenmill.kernels import machine
 from tokenmill.sources.find import Skip
@@ -30,7 +30,8 @@ class Letters:
         self.fail = fail
         self.steps = []
 
-    def do(self, part, task):
+    def do(self, task):
+        part = task.number
         first = (task.load() or {"done": 0})["done"]
         with open(task.folder / str(part), "ab") as file:
             file.truncate(first)
@@ -47,7 +48,7 @@ class Letters:
 
 def run(output, work, key=None, **options):
     with working_folder(path_beside(output), output, key or {"sources": "s", "options": 1}, **options) as folder:
-        results = do_parts(work.stage, work.sizes, work.do, folder, LOCAL)
+        results = do_tasks(work.stage, work.sizes, work.do, folder, LOCAL)
         whole = folder.path / "whole"
         whole.write_bytes(b"".join((folder.path / str(part)).read_bytes() for part in range(3)))
         folder.publish([("whole", output)])
@@ -57,7 +58,7 @@ def run(output, work, key=None, **options):
 def test_all_parts_are_done_in_order_and_the_folder_goes(tmp_path):
     work, seen = Letters(), []
     with working_folder(path_beside(tmp_path / "out"), tmp_path / "out", {}) as folder:
-        results = do_parts(work.stage, work.sizes, work.do, folder, LOCAL, progress=lambda *now: seen.append(now))
+        results = do_tasks(work.stage, work.sizes, work.do, folder, LOCAL, progress=lambda *now: seen.append(now))
     assert results == [(0, False), (100, False), (200, False)]
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
     assert seen[-1] == ("letters", 30, 30)
@@ -251,9 +252,9 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from test_work import Letters, run
 class Dying(Letters):
-    def do(self, part, task):
+    def do(self, task):
         self.save, task.save = task.save, self.save_and_die
-        return super().do(part, task)
+        return super().do(task)
     def save_and_die(self, state):
         self.save(state)
         if len(self.steps) == int(sys.argv[3]):
@@ -275,12 +276,12 @@ def test_killed_after_any_step_each_step_is_done_once(tmp_path):
 
 
 def test_skips_are_passed_on(tmp_path):
-    def do(part, task):
+    def do(task):
         task.on_skip(Skip("a", "line 1", "no text"))
 
     skips = []
     with working_folder(path_beside(tmp_path / "out"), tmp_path / "out", {}) as folder:
-        do_parts("skip", [None], do, folder, LOCAL, skips.append)
+        do_tasks("skip", [None], do, folder, LOCAL, skips.append)
     assert [str(skip) for skip in skips] == ["a, line 1: no text"]
 
 

@@ -29,14 +29,14 @@ def drawn(source, options=LINES, *, place=None, finish=True, **others):
     """The texts with their positions, what was skipped, and the place behind each block."""
     opened = open_source(source, options, **others)
     if place is not None:
-        opened.place = place
+        opened.resume_at = place
     block, texts, skips, places = Block(), [], [], []
     while opened.draw(block):
         if finish:
             block.finish()
         texts += [(block.position(i), text) for i, text in enumerate(block.texts())]
         skips += [str(skip).rpartition("/")[2] for skip in block.skips]
-        places.append((block.place, len(texts)))
+        places.append((block.resume_at, len(texts)))
     return texts, skips, places
 
 
@@ -123,9 +123,9 @@ def test_a_file_in_parts_cut_where_the_caller_says(tmp_path, monkeypatch, block)
     opened, found, places = open_source(tmp_path / "a.txt", options, cut=cut), [], []
     part = Block()
     while opened.draw(part):
-        assert part.continued == bool(found) and len(part.ends) == 1 and part.start == sum(map(len, found))
+        assert len(part.ends) == 1 and part.start == sum(map(len, found))
         found += part.texts()
-        places.append(part.place)
+        places.append(part.resume_at)
         assert part.goes_on == (not opened.done)
     assert b"".join(found) == data
     assert all(part.startswith(b" ") for part in found[1:] if part)

@@ -31,7 +31,7 @@ from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.sources import blocks, decompress
 from tokenmill.sources import parquet as parquet_source
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.token_files import parts
+from tokenmill.token_files import encoded_folder
 from tokenmill.token_files.encoding import encode_files
 from tokenmill.token_files.settings import EncodeOptions
 
@@ -270,7 +270,7 @@ def test_no_output_depends_on_blocks_or_threads(tmp_path, tok, monkeypatch, bloc
     assert len(expected) > 6
     for module in (blocks, parquet_source):
         monkeypatch.setattr(module, "BLOCK", block)
-    monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
+    monkeypatch.setattr(encoded_folder, "JOB_BYTES", 10 * block)
     monkeypatch.setattr(decompress, "THREADS_FROM", 0)
     assert outputs(tmp_path / "blocks", paths, tok, threads) == expected
 

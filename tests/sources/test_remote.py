@@ -18,7 +18,7 @@ from tokenmill.errors import InputError, UsageError
 from tokenmill.jobs.working_folder import fingerprint
 from tokenmill.sources import blocks, remote
 from tokenmill.sources.documents import read_documents
-from tokenmill.token_files import parts
+from tokenmill.token_files import encoded_folder
 
 pytest.importorskip("aiohttp")
 LINES = [random.Random(n).randbytes(20).hex() for n in range(2000)]
@@ -213,7 +213,7 @@ def test_a_replaced_file_is_not_resumed(server, tmp_path):
 @pytest.mark.parametrize("how", ["encode", "count", "clean"])
 def test_a_file_of_the_same_size_that_replaced_another_is_not_resumed(server, tmp_path, monkeypatch, how):
     monkeypatch.setattr(blocks, "BLOCK", 10_000)
-    monkeypatch.setattr(parts, "JOB_BYTES", 1)
+    monkeypatch.setattr(encoded_folder, "JOB_BYTES", 1)
     tok = tokenmill.train_from_iterator(LINES[:50], 300)
     job, url = tokenmill.JobOptions(num_threads=1, checkpoint_every=0), f"{server.address}/a.jsonl"
     run = {

@@ -13,7 +13,7 @@ from tokenmill.errors import FormatError, InputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks, parquet
 from tokenmill.sources.documents import ReadOptions
-from tokenmill.token_files import encoding, formats, parts
+from tokenmill.token_files import encoded_folder, encoding, formats
 from tokenmill.token_files.settings import FORMATS, EncodeOptions, dtype_for
 
 
@@ -109,7 +109,7 @@ def test_blocks_of_any_size_give_the_same_bytes(tok, sources, tmp_path, monkeypa
     tokenmill.encode_files(tok, sources[0], tmp_path / "whole" / "t.parquet", format="parquet", options=options)
     monkeypatch.setattr(blocks, "BLOCK", block)
     monkeypatch.setattr(parquet, "BLOCK", block)
-    monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
+    monkeypatch.setattr(encoded_folder, "JOB_BYTES", 10 * block)
     tokenmill.encode_files(tok, sources[0], tmp_path / "small" / "t.parquet", format="parquet", options=options)
     assert files_in(tmp_path / "small") == files_in(tmp_path / "whole")
 

@@ -15,7 +15,7 @@ from token_file_examples import corpus, text, tokenizer
 import tokenmill
 from tokenmill.errors import OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
-from tokenmill.token_files import output, parts
+from tokenmill.token_files import encoded_folder, output
 from tokenmill.token_files.settings import FORMATS, EncodeOptions
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -27,14 +27,14 @@ import sys, time
 import tokenmill
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks
-from tokenmill.token_files import parts
+from tokenmill.token_files import encoded_folder
 
-blocks.BLOCK, parts.JOB_BYTES = 1000, 2000
-original = parts.PartWriter.append
+blocks.BLOCK, encoded_folder.JOB_BYTES = 1000, 2000
+original = encoded_folder.EncodedFolderWriter.append
 def append(self, encoded):
     original(self, encoded)
     time.sleep(float(sys.argv[4]))
-parts.PartWriter.append = append
+encoded_folder.EncodedFolderWriter.append = append
 tok = tokenmill.load(sys.argv[1])
 import pyarrow.parquet
 print("begin", flush=True)
@@ -48,9 +48,9 @@ from pathlib import Path
 import tokenmill
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks
-from tokenmill.token_files import parts
+from tokenmill.token_files import encoded_folder
 
-blocks.BLOCK, parts.JOB_BYTES = 60_000, 60_000
+blocks.BLOCK, encoded_folder.JOB_BYTES = 60_000, 60_000
 folder, format = Path(sys.argv[3]), sys.argv[4]
 tok = tokenmill.load(sys.argv[1])
 shard_tokens, part = int(sys.argv[6]) or None, sys.argv[7] or None
@@ -184,7 +184,7 @@ def test_killed_at_every_step_of_the_end(made, tmp_path, format, shard_tokens, p
 def interrupted(made, tmp_path):
     """Encoding that Ctrl-C stopped after five jobs."""
     tok, folder, _ = made
-    original, left = parts.PartWriter.append, [5]
+    original, left = encoded_folder.EncodedFolderWriter.append, [5]
 
     def append(self, encoded):
         if not left[0]:
@@ -193,8 +193,8 @@ def interrupted(made, tmp_path):
         original(self, encoded)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "JOB_BYTES", 2000)
-        patch.setattr(parts.PartWriter, "append", append)
+        patch.setattr(encoded_folder, "JOB_BYTES", 2000)
+        patch.setattr(encoded_folder.EncodedFolderWriter, "append", append)
         with pytest.raises(KeyboardInterrupt):
             tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out")
 
@@ -272,16 +272,15 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_written(made, tmp_path):
     _, message = process.communicate(timeout=30)
     assert process.returncode == 130, message
     assert "stopped" in message and "Traceback" not in message
-    assert {path.name for path in (tmp_path / "out").iterdir()} <= {
-        ".t.bin.unfinished"
-    }  # gone where there was no checkpoint
+    # Without a checkpoint, the working folder and the new folder of the output are deleted.
+    assert {path.name for path in (tmp_path / "out").glob("*")} <= {".t.bin.unfinished"}
 
 
 def test_files_are_closed_where_the_disk_is_full_at_the_end(tmp_path, full_disk):
     """An open file would say so once more when it is collected, with a traceback."""
     with contextlib.suppress(OSError):
         (full_disk / "filler").write_bytes(bytes(1 << 20))
-    writer = parts.PartWriter(full_disk)
+    writer = encoded_folder.EncodedFolderWriter(full_disk)
     with pytest.raises(OutputError, match="No space left"), writer:
         writer.write("ids", bytes(100))
     assert all(file.closed for file in writer._files.values())

@@ -1,6 +1,6 @@
-"""The kernel of documents that no filter changes: texts in a buffer, with their ids and titles, to lines of JSON.
+"""The kernel for documents that no filter changes: texts in a buffer, with their ids and titles, to lines of JSON.
 
-`Cleaner._line` does the same for one document, in plain Python.
+Its slow twin is `Cleaner._line`.
 """
 
 import cython
@@ -11,7 +11,7 @@ from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
 NEWLINE = cython.declare(cython.int, 10)
 NOT_PLAIN = cython.declare(cython.size_t, cython.cast(cython.size_t, -1))
-# Of each character of ASCII what follows the backslash where JSON escapes it; 1 for control characters, 0 for all others.
+# For each ASCII character that JSON escapes, the byte after the backslash; 1 for control characters, 0 for all others.
 ESCAPES = cython.declare(uint8_t[128])
 
 
@@ -42,10 +42,11 @@ def _put(out: cython.pointer(uint8_t), at: cython.size_t, text: cython.pointer(c
 def _put_text(out: cython.pointer(uint8_t), at: cython.size_t, text: cython.pointer(cython.const[uint8_t]),
               start: cython.size_t, end: cython.size_t, chars: cython.pointer(cython.size_t),
               blank: cython.pointer(cython.bint)) -> cython.size_t:
-    """Write text[start:end] with JSON's escapes; count its characters, and say whether it may be white space.
+    """Write text[start:end] with JSON's escapes. Return the end of the output, or NOT_PLAIN.
 
-    Returns NOT_PLAIN for text that a filter may change, or that is not UTF-8. Filters may change control characters, other
-    ends of lines than a line feed, marks and noncharacters.
+    NOT_PLAIN is for text that is not UTF-8, or that a filter may change: control characters, line ends other than line
+    feeds, byte order marks and noncharacters.
+    chars, blank: written, the number of characters, and whether all of them may be white space.
     """
     point: uint32_t = 0
     count: cython.size_t = 0
@@ -82,13 +83,14 @@ def _put_text(out: cython.pointer(uint8_t), at: cython.size_t, text: cython.poin
 def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1],
                numbers: cython.const[uint64_t][::1], ids, titles, source: bytes,
                first: cython.Py_ssize_t, min_chars: cython.size_t):
-    """The lines of the documents from `first` on, without the line feeds at both ends of a text.
+    """Write the lines of the documents from `first` on, without the line feeds at both ends of a text.
 
-    ids, titles: see `blocks.Column`. A document without an id, of kind 0, has its number as its id; a title
-    that is empty or no string, of kind 1, is left out.
+    ids, titles: see `blocks.Column`. A document without an id, of kind 0, has its number as its id. Only titles of kind
+        1, strings, that are not empty are written.
     source: as JSON.
-    Returns the lines; the number of the document before which they end, since a filter may change it, or it is not UTF-8 or white
-    space; how many documents and bytes of text they have; and how many were left out, with fewer than `min_chars` characters.
+    Returns the lines; the index of the first document after them, which a filter may change or which is not UTF-8 or is
+    white space; the numbers of documents and of bytes of text in the lines; and the number of documents left out, with
+    fewer than `min_chars` characters.
     """
     n: cython.Py_ssize_t = ends.shape[0]
     end: cython.size_t = ends[first - 1] if first > 0 else 0

@@ -1,9 +1,9 @@
-"""The kernel of the filters: what a text contains of the things that filters look for, in one pass."""
+"""The kernel of the filters: detects in one pass which filters may change a text."""
 
 import cython
 from cython.cimports.libc.stdint import uint32_t
 
-# Each says that the text may contain what a filter changes; without it, the filter's pattern matches nothing.
+# The traits. A filter's pattern matches nothing in a text without the filter's trait.
 LINE_END = 1
 CONTROL = 2
 URL = 4
@@ -20,7 +20,7 @@ ANY = 4096  # every text has it
 
 
 def traits(text: str) -> cython.int:
-    """The traits of a text, as a sum.
+    """Return the sum of the traits of a text.
 
     >>> traits("see  www.a.org") == ANY + URL + SPACES
     True
@@ -87,7 +87,7 @@ def traits(text: str) -> cython.int:
 @cython.inline
 @cython.exceptval(check=False)
 def _beyond_ascii(c: uint32_t) -> cython.int:
-    """The traits of a text with the character `c`, which is not ASCII."""
+    """Return the traits of a text with the character `c`, which is not ASCII."""
     if c < 0xA0:
         return 2 + 512 + (1 if c == 0x85 else 0)
     if c == 0xA0 or c == 0x1680 or c == 0x202F or c == 0x205F or c == 0x3000 or 0x2000 <= c <= 0x200A:

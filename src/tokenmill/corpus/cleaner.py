@@ -1,4 +1,4 @@
-"""The cleaner: how a record of each kind of corpus becomes a line of the output."""
+"""The cleaner: converts the documents of each kind of corpus to lines of the output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .report import Tally
 from .wikis import wiki_of
 from .wikitext import Segment, wikitext_to_text
 
-# The kinds; the format in which their sources are read (None: it is told from each source); the modules they need.
+# The kinds of corpus, with the format of their sources (None: detected for each source) and the modules they need.
 KINDS: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "wikipedia": ("wikipedia", ("lxml.etree",)),
     "stackexchange": ("stackexchange", ("lxml.etree", "selectolax.lexbor")),
@@ -43,7 +43,7 @@ class Cleaner:
         tally, options = Tally(bytes_in=block.nbytes), self._options
         minimal = {*(options.filters or ())} <= {*FILTER_SETS["minimal"]}
         plain = minimal and self._kind in ("text", "fineweb") and options.format != "text"
-        block.utf8 = not plain  # the kernel of plain lines notices what is not
+        block.utf8 = not plain  # the kernel of plain lines checks for UTF-8 too
         block.finish()
         for skip in block.skips:
             tally.skip(skip)
@@ -58,16 +58,16 @@ class Cleaner:
         return b"".join(lines), tally
 
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
-        """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
+        """Yield the lines of a block. The kernel writes those of texts that no filter of the minimal set changes."""
         min_chars, first, size = self._options.min_chars or 0, 0, len(block.ends)
-        nothing = Column.empty(size)
-        ids, numbers = block.names or nothing, array("Q", block.numbers or ())
+        no_values = Column.empty(size)
+        ids, numbers = block.names or no_values, array("Q", block.numbers or ())
         if block.names is None and block.numbers is None:
             ids = Column.of([block.name(i).encode() for i in range(size)])
         source = _as_json(block.source).encode()
         while first < size:
             lines, end, kept, text_bytes, short = json_lines(
-                block.data, block.ends, numbers, ids, block.titles or nothing, source, first, min_chars
+                block.data, block.ends, numbers, ids, block.titles or no_values, source, first, min_chars
             )
             yield lines
             dropped = Counter({f"under {min_chars:,} characters": short} if short else {})
@@ -77,7 +77,7 @@ class Cleaner:
             first = end + 1
 
     def _line(self, block: Block, i: int, tally: Tally) -> bytes:
-        """The line of document i; nothing if it is left out. The tally counts it."""
+        """Return the line of document i, b"" if it is left out, and count it in the tally."""
         options, kept = self._options, Tally(documents_in=1, documents_kept=1)
         try:
             document = block.document(i)
@@ -106,7 +106,7 @@ class Cleaner:
 
 
 def check_kind(kind: str, format: str) -> None:
-    """Raise a UsageError for a kind that is not known, and a MissingExtraError for what a worker would miss later."""
+    """Raise UsageError for an unknown kind of corpus, and MissingExtraError for a package that workers need."""
     if kind not in KINDS:
         raise UsageError(f"the kind {kind!r} is not known; known are {', '.join(KINDS)}")
     for module in KINDS[kind][1]:
@@ -116,8 +116,8 @@ def check_kind(kind: str, format: str) -> None:
 
 
 def _line(document: Document, text: str, format: str) -> bytes:
-    """The bytes of a document in a shard; for Parquet the line of JSON that its writer makes a row of."""
-    if format == "text":  # two blank lines end a document, so there is at most one in a row inside one
+    """Return the bytes of a document in a shard; for Parquet the line of JSON that its writer converts to a row."""
+    if format == "text":  # two blank lines end a document, so inside a document there is at most one
         return (_BLANK_LINES.sub("\n\n", text.strip("\n")) + "\n\n\n").encode()
     title = {"title": document.title} if document.title else {}
     return _as_json({"id": document.id, "source": document.source, **title, "text": text}).encode() + b"\n"

@@ -1,8 +1,8 @@
 """Clean a corpus into shards: in parallel processes, in bounded memory, and so that an interrupted run resumes.
 
-The sources are grouped into parts by their sizes alone, so the plan is the same on every machine. Within a part the
-documents stay in order, and a shard ends after the block that fills it. After each shard, a state says what is in it and
-where the next one begins. So the shards have the same bytes for any number of workers, on Ray, and after any
+The sources are grouped into tasks by their sizes alone, so the plan is the same on every machine. Within a task the
+documents stay in order, and a shard ends after the block that fills it. After each shard, a state records its contents
+and the start of the next one. So the shards have the same bytes for any number of workers, on Ray, and after any
 interruption.
 """
 
@@ -23,23 +23,22 @@ from .. import __version__
 from ..errors import OptionName, OutputError, require, suggests_options
 from ..jobs.outputs import atomic_file, named, refuse_foreign, refuse_source, remove
 from ..jobs.progress import Meter, Progress, drawn
-from ..jobs.work import JobOptions, Task, do_parts, group_by_size
+from ..jobs.work import JobOptions, Task, do_tasks, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
 from ..options import Argument, Option, Options, refuse_given
 from ..sources.blocks import INPUT, MAX_DOCUMENT_BYTES, Block, Column, Cut, ReadOptions
-from ..sources.documents import Chosen, Place, blocks_of, refuse_dumps, refuse_text
+from ..sources.documents import ResumePoint, SourceSpan, blocks_of, refuse_dumps, refuse_text
 from ..sources.find import Skip, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import CleaningReport, Tally
 
-Part = list[Chosen]  # consecutive sources
-_Read = tuple[Place, int]  # a place, and how many stored bytes of its source were read by then
-PART_BYTES = 256 << 20  # of sources as they are stored
+_Read = tuple[ResumePoint, int]  # the point after a block, and the stored bytes read of its source
+TASK_BYTES = 256 << 20  # of sources as they are stored
 COLUMNS = ["text", "id", "source", "title"]  # of Parquet
-ROW_GROUP_DOCUMENTS, ROW_GROUP_BYTES = 1024, 64 << 20  # at most; a block more in the bytes
+ROW_GROUP_DOCUMENTS, ROW_GROUP_BYTES = 1024, 64 << 20  # at most; the bytes plus a block
 
 
 @suggests_options
@@ -77,11 +76,11 @@ def clean(
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
     refuse_source(files, folder, report_path(folder))
-    sized: Part = [(file, size_of(file), None) for file in files]
-    parts = group_by_size(sized, PART_BYTES)
-    settings = _settings(kind, options, parts)
+    spans: list[SourceSpan] = [(file, size_of(file), None) for file in files]
+    groups = group_by_size(spans, TASK_BYTES)
+    settings = _settings(kind, options, groups)
     num_workers = job.num_threads or (1 if job.engine == "ray" else available_cores())
-    do = partial(_clean_part, kind, options, parts, folder, num_workers)
+    do = partial(_clean_group, kind, options, groups, folder, num_workers)
     working_path = folder / ".unfinished"  # inside, where the shards are: they appear one by one
     if not job.overwrite:
         finished = _finished_report(folder, working_path, settings)
@@ -92,81 +91,84 @@ def clean(
         if not working.has_states():
             _remove_output(folder)
         try:
-            do_parts("clean", [sum(size for _, size, _ in part) for part in parts], do, working, job, progress=show)
-            report = _report(kind, settings, working, len(parts), skipped)
+            do_tasks("clean", [sum(size for _, size, _ in group) for group in groups], do, working, job, progress=show)
+            report = _report(kind, settings, working, len(groups), skipped)
         except BaseException:
             if not working.has_states():
                 _remove_output(folder)
             raise
         finally:
-            for rest in folder.glob(".shard-*.part"):  # of a process that was killed, or a task whose machine was lost
-                remove(rest)
+            for path in folder.glob(".shard-*.part"):  # of a process that was killed, or a task whose machine was lost
+                remove(path)
         with atomic_file(report_path(folder), "w") as file:
             json.dump(report.to_json(), file, indent=1, ensure_ascii=False)
             file.write("\n")
     return report
 
 
-def _settings(kind: str, options: CleanOptions, parts: Sequence[Part]) -> dict[str, Any]:
-    """All that decides the output, as JSON has it."""
-    sources = [[[shown(source), size] for source, size, _ in part] for part in parts]
+def _settings(kind: str, options: CleanOptions, groups: Sequence[list[SourceSpan]]) -> dict[str, Any]:
+    """Return everything that decides the output, as values of JSON."""
+    sources = [[[shown(source), size] for source, size, _ in group] for group in groups]
     values = {"tokenmill": __version__, "options": {"kind": kind, **asdict(options)}, "parts": sources}
     return json.loads(json.dumps(values))
 
 
-def _clean_part(
-    kind: str, options: CleanOptions, parts: Sequence[Part], folder: Path, num_workers: int, part: int, task: Task
+def _clean_group(
+    kind: str, options: CleanOptions, groups: Sequence[list[SourceSpan]], folder: Path, num_workers: int, task: Task
 ) -> None:
-    """Make the shards of a part that are not made yet, and save a state after each."""
+    """Write the remaining shards of a task, and save a state after each."""
     states = task.states()
     step = len(states)
-    start = states[-1]["next"] if states else Place()
+    start = states[-1]["next"] if states else ResumePoint()
     if start is None:
         return
-    place: Place | None = Place(*start)
+    end: ResumePoint | None = ResumePoint(*start)
+    sources = groups[task.number]
     clean = partial(Cleaner, kind, options)
-    meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in parts[part]])
+    meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in sources])
     with WorkerPool(clean, Block.alone, num_workers, options.time_limit, options.document_memory) as pool:
-        results = pool.map(_blocks(kind, options.read, parts[part], Place(*start)))
-        while place is not None:
-            path = folder / f"shard-{part:05}-{step:04}{OUTPUT_FORMATS[options.format]}"
-            tally, place = _write_shard(options, path, results, meter)
+        results = pool.map(_blocks(kind, options.read, sources, ResumePoint(*start)))
+        while end is not None:
+            path = folder / f"shard-{task.number:05}-{step:04}{OUTPUT_FORMATS[options.format]}"
+            tally, end = _write_shard(options, path, results, meter)
             stored = path.stat().st_size if tally.documents_kept else 0
             name = path.name if tally.documents_kept else None
-            task.save({"name": name, "stored_bytes": stored, "tally": tally.to_json(), "next": place}, step)
+            task.save({"name": name, "stored_bytes": stored, "tally": tally.to_json(), "next": end}, step)
             step += 1
 
 
-def _blocks(kind: str, read: ReadOptions, part: Part, start: Place) -> Iterator[tuple[Block, _Read]]:
-    """The blocks of a part from a place on, each with the place after it."""
+def _blocks(
+    kind: str, read: ReadOptions, sources: list[SourceSpan], start: ResumePoint
+) -> Iterator[tuple[Block, _Read]]:
+    """Yield the blocks of sources from `start` on, each with the point after it."""
     most = read.max_document_bytes
-    # Half of the limit: as JSON, a text may be longer, and yet no longer than what other commands read.
+    # Half of the limit: escapes of JSON make a text longer, and other commands must be able to read it.
     cut = partial(cut_long_file, most and max(4, most // 2))
-    how: dict[str, Any] = {"cut": cut, "whole": read.skip_damaged, "ids": True}
-    for block, place, stored in blocks_of(part, start, read, KINDS[kind][0], **how):
+    blocks = blocks_of(sources, start, read, KINDS[kind][0], cut=cut, whole=read.skip_damaged, ids=True)
+    for block, end, stored in blocks:
         if block.numbers is None:
             _divide(block, most, cut)
-        yield block, (place, stored)
+        yield block, (end, stored)
 
 
 def _divide(block: Block, most: int | None, cut: Cut) -> None:
-    """Make documents of at most `most` bytes of a file, or of a part of one. All but the first are named by where they begin."""
+    """Divide a block of one file into documents of at most `most` bytes. The ids of all but the first have offsets."""
     starts, size = [0], block.nbytes
     while most is not None and size - starts[-1] > most:
         starts.append(cut(block.data, starts[-1], starts[-1] + max(4, most // 2)))
     if size and (block.start or len(starts) > 1):
-        name, numbers = block.name(0), [block.start + at for at in starts]
+        name, numbers = block.name(0), [block.start + offset for offset in starts]
         block.ends, block.numbers, block.label = array("Q", [*starts[1:], size]), numbers, "byte #"
         block.names = Column.of([(f"{name}:{number}" if number else name).encode() for number in numbers])
 
 
 def cut_long_file(limit: int | None, buffer: Any, start: int, length: int) -> int:
-    """Return the place to cut a file of more than `limit` bytes: after a blank line, a line or a word, or between characters."""
+    """Return the offset to cut a file of more than `limit` bytes: after a blank line, a line, a word or a character."""
     if limit is None or length - start < limit:
         return 0
     for mark in (b"\n\n", b"\r\n\r\n", b"\n", b" "):
-        if (place := buffer.rfind(mark, start, length)) >= 0:
-            return place + len(mark)
+        if (offset := buffer.rfind(mark, start, length)) >= 0:
+            return offset + len(mark)
     last = length - 1  # of the last character, the first byte
     while last > start and buffer[last] & 0xC0 == 0x80:
         last -= 1
@@ -175,36 +177,36 @@ def cut_long_file(limit: int | None, buffer: Any, start: int, length: int) -> in
 
 def _write_shard(
     options: CleanOptions, path: Path, results: Iterator[tuple[Answers, _Read]], meter: Meter
-) -> tuple[Tally, Place | None]:
-    """Write documents until the shard is full. Returns the place after it, or None at the end of the part."""
+) -> tuple[Tally, ResumePoint | None]:
+    """Write documents until the shard is full. Return its tally, and the point after it or None at the end."""
     tally = Tally()
     with contextlib.ExitStack() as stack:
         write: Callable[[bytes], Any] | None = None
-        for answers, (place, stored) in results:
+        for answers, (end, stored) in results:
             lines = _count(options.read.skip_damaged, tally, answers)
             if lines and write is None:  # a shard without documents is not written
                 write = stack.enter_context(_shard_writer(path, options.format))
             if write is not None:
                 write(lines)
-            meter.at(place.source, stored)
+            meter.at(end.source, stored)
             if tally.bytes_out >= options.shard_bytes:
-                return tally, place
+                return tally, end
     return tally, None
 
 
 def _count(skip_damaged: bool, tally: Tally, answers: Answers) -> bytes:
     """Add a block to the tally, and return its lines."""
     lines = []
-    for block, (how, answer) in answers:
-        if how == "done":
-            line, counted = answer
+    for block, (outcome, answer) in answers:
+        if outcome == "done":
+            line, block_tally = answer
             lines.append(line)
         else:
-            counted = Tally(bytes_in=block.nbytes)
-            counted.skip(Skip(block.source, block.position(0), answer))
+            block_tally = Tally(bytes_in=block.nbytes)
+            block_tally.skip(Skip(block.source, block.position(0), answer))
         if not skip_damaged:
-            report_skips((skip for skip in counted.skipped if skip.left_out), None)
-        tally.add(counted)
+            report_skips((skip for skip in block_tally.skipped if skip.left_out), None)
+        tally.add(block_tally)
     return b"".join(lines)
 
 
@@ -218,14 +220,14 @@ def _shard_writer(path: Path, format: str) -> Iterator[Callable[[bytes], Any]]:
             yield from _parquet_writer(file)
             return
         zstandard = require("zstandard", "corpus", "writing .jsonl.zst")
-        # In a thread of its own, so that reading goes on.
+        # In another thread, so that reading continues.
         compressor = zstandard.ZstdCompressor(level=3, write_checksum=True, threads=1)
         with compressor.stream_writer(file, closefd=False) as writer:
             yield writer.write
 
 
 def _parquet_writer(file: Any) -> Iterator[Callable[[bytes], Any]]:
-    """Gives what writes lines of JSON as rows. The row groups are small, as trainers deal them out to their processes."""
+    """Yield a function that writes lines of JSON as rows, in small row groups for the processes of a training job."""
     import pyarrow as pa
     import pyarrow.json
     import pyarrow.parquet as pq
@@ -250,7 +252,7 @@ def _parquet_writer(file: Any) -> Iterator[Callable[[bytes], Any]]:
 
 
 def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any]) -> CleaningReport | None:
-    """The report of the same run, if it is finished. Raises OutputError if the folder holds another output."""
+    """Return the report of the same run, if it is finished. Raises OutputError if the folder has another output."""
     run_kind = "an earlier"
     if folder.exists() and report_path(folder).exists():
         report = CleaningReport.from_json(json.loads(report_path(folder).read_text(encoding="utf-8")))
@@ -268,7 +270,7 @@ def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any])
 
 
 def _is_own(path: Path) -> bool:
-    """Whether a file in the output folder is one that `clean` has made."""
+    """Return whether a file in the output folder was written by `clean`."""
     suffixes = "|".join(map(re.escape, OUTPUT_FORMATS.values()))
     shard = rf"shard-\d{{5}}-\d{{4,}}(?:{suffixes})"
     return re.fullmatch(rf"{shard}|\.{shard}\.[0-9a-f]{{16}}\.part|\.unfinished", path.name) is not None
@@ -285,15 +287,15 @@ def report_path(folder: Path) -> Path:
 
 
 def _report(
-    kind: str, settings: dict[str, Any], working: WorkingFolder, parts: int, skipped: list[Skip]
+    kind: str, settings: dict[str, Any], working: WorkingFolder, num_tasks: int, skipped: list[Skip]
 ) -> CleaningReport:
-    """Add up the states of all parts to the report."""
+    """Add up the states of all tasks."""
     tally = Tally()
     for skip in skipped:
         tally.skip(skip)
     shards = []
-    for part in range(parts):
-        for state in Task(working, "clean", part).states():
+    for number in range(num_tasks):
+        for state in Task(working, "clean", number).states():
             shard = Tally.from_json(state["tally"])
             tally.add(shard)
             if state["name"]:

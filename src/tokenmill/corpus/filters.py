@@ -1,11 +1,10 @@
-"""The filters of the cleaners: what each finds, and what it writes in its place.
+"""The filters of the cleaners: patterns and their replacements.
 
-A run chooses filters by name, or by the name of a set. They run in the order of FILTERS. Few texts contain what a filter
-looks for: one pass over the text says which patterns are worth a try.
+A run chooses filters by name, or by the name of a set. They run in the order of FILTERS. Most filters match nothing in
+most texts: one pass over the text detects which may match.
 
-The careful sets change only what is not text. `ddtokens` is the set of a published clean-up recipe, which cuts deeper.
-Runs of hexadecimal, base64 and the like are runs of ASCII characters, so a script that writes no spaces is never one
-long run.
+The careful sets change only what is not text. `ddtokens` is the set of a published clean-up recipe, which removes more.
+Runs of hexadecimal, base64 and the like are runs of ASCII characters, so text of a script without spaces is not a run.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from .wikitext import Segment
 NAME_CHARACTERS = 60
 CONTEXT = 20  # characters of an example before and after what changes
 
-# Letters of scripts that put spaces between words may belong to a host or path. The letters of the others may not: in
-# Chinese or Thai the text that follows a URL often follows it without a space.
+# Only letters of scripts with spaces between words may belong to a host or path: in Chinese or Thai, text often follows
+# a URL without a space.
 _SPACED = r"[\p{L}\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
 _PATH = rf"[!#-'*-;=?-Z_a-z~[{_SPACED}]]*+"
 _OPEN = r"(?P<bracket>[(\[<])\s?(?:(?:see|at|via|from|source|link|url):?[ ]{1,2})?"  # before a URL
@@ -41,7 +40,7 @@ _URL = regex.compile(
     regex.I | regex.M | regex.V1,
 )
 _STOPS = "!'*,.:;?"  # at the end of a URL, they belong to the sentence
-# Where a URL may be, found fast; and the scheme before "://".
+# A fast search for a possible URL; and the scheme before "://".
 _URL_HINT = re.compile(r"://|www\.|Www\.|WWW\.|data:|DATA:")
 _SCHEME = re.compile(r"(?:https?|ftps?|file)\Z", re.I)
 _BEFORE_URL = re.compile(rf"(?:^[ \t]*(?:[-*]|\d+\.)[ \t]+)?(?:{_OPEN})?\Z", re.I | re.M)
@@ -52,22 +51,22 @@ _EMAIL = re.compile(
 )
 _MARK = regex.compile(r"[\p{P}\p{S}]")
 _BULLETS = "•◦▪▫●○■□▸►▶‣⁃∙·➢➤"
-# The start of a line that is not text, found fast; and the part of it that `leading-marks` removes: punctuation, white
-# space and the bullets that Unicode calls symbols. A plus goes only before a space, and "$5" keeps its dollar.
+# A fast search for a line that does not begin with text; and the marks that `leading-marks` removes: punctuation, white
+# space and the bullets that Unicode calls symbols. A plus is removed only before a space, and "$5" keeps its dollar.
 _PIPE = re.compile(r" ?\| ?")
 _LINE_BEGIN = re.compile(r"\n(?:[^\w\n]|_)+")
 _LEADING_MARKS = regex.compile(r"(?:[\p{P}\p{White_Space}◦▪▫●○■□▸►▶◆◇★☆✓✔➢➤→⇒|~^`=<>]|\+(?=\s))+", regex.V1)
 
 
 class Filter(NamedTuple):
-    r"""The result of a filter for one text.
+    r"""A filter.
 
-    does: one sentence for readers.
-    trait: what a text that it changes has; see `_traits_cy.traits`.
-    find: the matches of what the filter finds.
-    replace: what it writes in its place; the match itself where that stays.
-    thing: what the report counts it as; None if it is not counted.
-    lines: whether the pattern begins with the "\n" before a line; the first line has one too.
+    does: one sentence for the documentation.
+    trait: of every text that the filter changes; see `_traits_cy.traits`.
+    find: returns the matches in a text.
+    replace: returns the replacement of a match, or the match itself to keep it.
+    thing: returns the name of a match for the report. None: matches are not counted.
+    lines: whether the pattern begins with the "\n" before a line; the first line gets one too.
     """
 
     name: str
@@ -79,9 +78,9 @@ class Filter(NamedTuple):
     lines: bool = False
 
     def __call__(self, text: str, tally: Tally) -> str:
-        """The text after the filter. The tally counts what changes."""
+        """Return the text after the filter, and count the changes in the tally."""
         text = "\n" + text if self.lines else text
-        parts: list[str] = []
+        pieces: list[str] = []
         at = 0
         for match in self.find(text):
             old, new, (start, end) = match[0], self.replace(match), match.span()
@@ -93,10 +92,10 @@ class Filter(NamedTuple):
             examples = tally.examples.setdefault(self.name, [])
             if len(examples) < EXAMPLES:
                 before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-                examples.append([before + _short(part) + after for part in (old, new)])
-            parts += (text[at:start], new)
+                examples.append([before + _short(piece) + after for piece in (old, new)])
+            pieces += (text[at:start], new)
             at = end
-        text = "".join([*parts, text[at:]]) if parts else text
+        text = "".join([*pieces, text[at:]]) if pieces else text
         return text[1:] if self.lines else text
 
 
@@ -105,14 +104,14 @@ def _short(text: str) -> str:
 
 
 def _changed(old: str, new: str) -> int:
-    """Return the number of characters of `old` that are removed or replaced: those between what both begin and end with."""
-    same, most = 0, min(len(old), len(new))
-    while same < most and old[same] == new[same]:
-        same += 1
-    end = 0
-    while end < most - same and old[-1 - end] == new[-1 - end]:
-        end += 1
-    return len(old) - same - end
+    """Return the number of characters of `old` between the common prefix and suffix with `new`."""
+    prefix = suffix = 0
+    shorter = min(len(old), len(new))
+    while prefix < shorter and old[prefix] == new[prefix]:
+        prefix += 1
+    while suffix < shorter - prefix and old[-1 - suffix] == new[-1 - suffix]:
+        suffix += 1
+    return len(old) - prefix - suffix
 
 
 def _find_urls(text: str) -> Iterator[re.Match]:
@@ -132,9 +131,9 @@ def _find_urls(text: str) -> Iterator[re.Match]:
 
 
 def _without_url(match: re.Match) -> str:
-    """A space in place of the URL, its brackets and the URLs that share them; nothing for a list item that is only that.
+    """Replace the URL, its brackets and the URLs that share them by a space; a list item of nothing else by nothing.
 
-    Punctuation that ends a URL stays.
+    Punctuation after a URL stays.
     """
     url = match["url"].rstrip(_STOPS)
     rest = match["url"][len(url) :]
@@ -151,7 +150,7 @@ def _host(match: re.Match) -> str:
 
 
 def _without_base64(match: re.Match) -> str:
-    """Base64 has digits, many capitals, many small letters and few slashes. DNA, long words and paths stay."""
+    """Remove base64: digits, many capitals, many small letters and few slashes. DNA, long words and paths stay."""
     run = match[0]
     capitals, small = sum(map(str.isupper, run)), sum(map(str.islower, run))
     mixed = 8 * min(capitals, small) >= len(run) >= 16 * run.count("/")
@@ -169,7 +168,7 @@ def _without_leading_marks(match: re.Match) -> str:
 
 
 def _three_marks(match: re.Match) -> str:
-    """Three of a mark, unless they are those of a heading."""
+    """Return three of the mark, unless they begin a heading."""
     text, (start, end) = match.string, match.span()
     heading = (
         match[1] == "#" and end - start <= 6 and text[start - 1 : start] in ("", "\n") and text[end : end + 1] == " "
@@ -178,7 +177,7 @@ def _three_marks(match: re.Match) -> str:
 
 
 def _one_space(match: re.Match) -> str:
-    """Nothing at the ends of a line, else one space."""
+    """Return one space, "" at the ends of a line."""
     text, (start, end) = match.string, match.span()
     return " " if text[start - 1 : start] not in ("", "\n") and text[end : end + 1] not in ("", "\n") else ""
 
@@ -221,9 +220,9 @@ _FILTERS = (
 # fmt: on
 FILTERS = {filter.name: filter for filter in _FILTERS}
 FILTER_SETS: dict[str, tuple[str, ...]] = {
-    # For text that somebody cleaned before, and for text that may hold code: nothing that can be text changes.
+    # For text that was cleaned before, or that may contain code.
     "minimal": ("line-ends", "controls"),
-    # For the text of pages, whose markup is gone and whose code blocks no filter sees.
+    # For the text of pages, without markup. Their code blocks are not filtered.
     "careful": tuple("line-ends controls urls emails hex base64 repeats spaces bullets blank-lines".split()),
     # The rules of the ddtokens clean-up scripts.
     "ddtokens": tuple(
@@ -233,7 +232,7 @@ FILTER_SETS: dict[str, tuple[str, ...]] = {
 
 
 def chosen_filters(names: Iterable[str]) -> tuple[str, ...]:
-    """The filters that `names` names, alone or as sets, in the order in which they run.
+    """Return the names of filters for names of filters and sets, in the order in which they run.
 
     Raises UsageError for a name that is neither a filter nor a set.
 
@@ -252,7 +251,7 @@ def chosen_filters(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def clean_segments(segments: Iterable[Segment], filters: Iterable[str], tally: Tally) -> str:
-    """The text of the segments after the filters, a blank line between two. Verbatim segments stay as they are.
+    """Join the filtered segments with blank lines. Verbatim segments stay unchanged.
 
     >>> clean_segments([Segment("See https://a.org/x !!!!!")], ["urls", "repeats"], tally := Tally())
     'See   !!!'

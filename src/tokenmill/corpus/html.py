@@ -1,4 +1,4 @@
-"""HTML to plain text: blank lines between paragraphs, marks before headings and items of lists, code blocks verbatim."""
+"""HTML to plain text: blank lines between paragraphs, Markdown's headings and list items, verbatim code blocks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PARAGRAPHS = frozenset(  # between blank lines
 HEADINGS = {f"h{level}": "\x02" + "#" * level + " " for level in range(1, 7)}
 LISTS = ("ul", "ol")
 DROPPED = frozenset("script style template noscript iframe object svg head title img video audio canvas".split())
-# The end of a line, the end of a paragraph, the start of a mark: HTML cannot hold these characters.
+# The end of a line, the end of a paragraph, the start of a mark: HTML cannot contain these characters.
 LINE, PARAGRAPH, MARK = "\x00", "\x01", "\x02"
-_MARK = re.compile(rf"{MARK}(\S+ )[\s{LINE}{PARAGRAPH}]*")  # an item that begins with a paragraph begins on one line
+_MARK = re.compile(rf"{MARK}(\S+ )[\s{LINE}{PARAGRAPH}]*")  # the text of an item follows its mark on the same line
 _ENDS = re.compile(rf"([{LINE}{PARAGRAPH}][\s{LINE}{PARAGRAPH}]*)")
 
 
 def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = True) -> list[Segment]:
-    r"""The text of a fragment of HTML as segments. The code blocks (`<pre>`) are the verbatim ones.
+    r"""Return the text of a fragment of HTML as segments. Code blocks (`<pre>`) are the verbatim ones.
 
     Line ends inside a block are spaces, as in a browser. Headings and items begin with the marks of Markdown.
     keep_code: False leaves code blocks out.
@@ -39,10 +39,10 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
     segments: list[Segment] = []
     prose: list[str] = []
     node = body.child if body is not None else None
-    # The elements that hold `node`, outermost first, with the places of their marks and what `seen` was there.
+    # The elements around `node`, outermost first, each with the index of its mark in `prose` and `seen` at its start.
     above: list[tuple[Any, int, int]] = []
-    seen = 0  # texts that are not blank, and code blocks
-    items: list[int | None] = []  # of each open list, the number of the last item; None where they have none
+    seen = 0  # the number of texts that are not blank, and of code blocks
+    items: list[int | None] = []  # the number of the last item of each open list; None for bullets
     while node is not None:
         tag = node.tag
         if tag == "-text":
@@ -75,7 +75,7 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
                 node = node.child
                 continue
         following = node.next
-        while following is None and above:  # the end of the elements whose last child this was
+        while following is None and above:  # `node` was the last child of the element above
             node, mark, before = above.pop()
             if node.tag in LISTS:
                 items.pop()
@@ -94,14 +94,14 @@ def _parser() -> Any:
 
 
 def _end_of(tag: str, lists: int) -> str:
-    """Return the break that an element makes before and after it. Inside of a list there are no paragraphs, only lines."""
+    """Return the break before and after an element. Inside a list there are no paragraphs, only lines."""
     if tag in PARAGRAPHS:
         return LINE if lists else PARAGRAPH
     return LINE if tag in LINES else ""
 
 
 def _item(items: list[int | None]) -> str:
-    """The mark of the next item of the innermost list."""
+    """Return the mark of the next item of the innermost list."""
     if not items or (last := items[-1]) is None:
         return f"{MARK}- "
     items[-1] = last + 1
@@ -109,11 +109,11 @@ def _item(items: list[int | None]) -> str:
 
 
 def _end_prose(prose: list[str], segments: list[Segment]) -> None:
-    """Close the run of prose: white space as a browser shows it, lines and paragraphs as the elements say."""
-    parts = _ENDS.split(_MARK.sub(r"\1", "".join(prose)))  # words, ends, words, ...
-    parts[::2] = [" ".join(words.split()) for words in parts[::2]]
-    parts[1::2] = ["\n\n" if PARAGRAPH in ends else "\n" for ends in parts[1::2]]
-    text = "".join(parts).strip()
+    """Move the prose to a segment, with white space, lines and paragraphs as in a browser."""
+    pieces = _ENDS.split(_MARK.sub(r"\1", "".join(prose)))  # words, ends, words, ...
+    pieces[::2] = [" ".join(words.split()) for words in pieces[::2]]
+    pieces[1::2] = ["\n\n" if PARAGRAPH in ends else "\n" for ends in pieces[1::2]]
+    text = "".join(pieces).strip()
     prose.clear()
     if text:
         segments.append(Segment(text))

@@ -22,9 +22,9 @@ class CleanOptions(Options):
 
     filters: the names of filters and of sets of filters to apply: see docs/reference/filters.md.
     time_limit, document_memory: a document that needs more counts as unreadable.
-    read: what a document is, and which field or column contains its text. By default a text file is one. A long file
-        is cut into documents of about half of max_document_bytes, at blank lines if it has any; other documents longer than
-        that limit cannot be read. A document that cannot be read raises InputError. With skip_damaged it is skipped and counted.
+    read: how to cut sources into documents. By default a text file is one. A long file is cut into documents of about
+        half of max_document_bytes, at blank lines if it has any; other documents longer than the limit cannot be read.
+        A document that cannot be read raises InputError, or with skip_damaged is skipped and counted.
     """
 
     # fmt: off
@@ -46,7 +46,7 @@ class CleanOptions(Options):
                 raise UsageError(OptionName(name), f" is {getattr(self, name)}; it must be above 0")
 
     def for_kind(self, kind: str) -> CleanOptions:
-        """These options with the defaults of a kind of corpus in place of None. Raises UsageError for unknown filters."""
+        """Replace None by the defaults for a kind of corpus. Raises UsageError for unknown filters."""
         pages = kind in ("wikipedia", "stackexchange")
         filters = ("careful" if pages else "minimal",) if self.filters is None else self.filters
         min_chars = (100 if pages or "ddtokens" in filters else 1) if self.min_chars is None else self.min_chars

@@ -1,4 +1,4 @@
-"""The report of a cleaning run: documents in, kept and dropped by reason, bytes, and what was removed or changed."""
+"""The report of a cleaning run: documents read, kept and dropped by reason, bytes, and removals and changes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ from ..sources.find import Skip
 
 EXAMPLES = 5  # of the changes of one filter
 LISTED_SKIPS = 1_000  # of a report; all are counted
-# How many different things removed are told apart in one shard; beyond, the rarest are forgotten.
-LISTED_REMOVALS = 10_000
-
-
+LISTED_REMOVALS = 10_000  # different names of removals in a shard; of more, the rarest are left out
 COUNTERS = ("dropped", "removed", "characters")
 
 
 @dataclass
 class Tally:
-    """The numbers of one document, block, shard or run. They add up in order: the same documents give the same tally.
+    """The totals of one document, block, shard or run. Added in order, the same documents have the same tally.
 
-    removed: how often each thing was taken out, such as "tag: ref" or "urls: example.org".
-    characters: for each filter, how many characters it removed or replaced.
-    examples: for each filter, the first places that it changed: the text there before and after.
+    removed: the number of removals by name, such as "tag: ref" or "urls: example.org".
+    characters: for each filter, the number of characters that it removed or replaced.
+    examples: for each filter, its first changes: the text before and after.
     """
 
     documents_in: int = 0
@@ -39,7 +36,7 @@ class Tally:
     skipped: list[Skip] = field(default_factory=list)
 
     def skip(self, skip: Skip) -> None:
-        """Count a document that could not be read. Of what was only changed, keep the note."""
+        """Add a skip, and count the document unless it was only changed."""
         self.documents_in += skip.left_out
         self.skipped_count += skip.left_out
         if len(self.skipped) < LISTED_SKIPS:
@@ -51,11 +48,11 @@ class Tally:
         self.dropped[reason] += 1
 
     def add(self, other: Tally) -> None:
-        """Count all that the other counted."""
+        """Add the numbers of another tally."""
         for name in ("documents_in", "documents_kept", "bytes_in", "bytes_out", "skipped_count"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in COUNTERS:
-            if counts := getattr(other, name):  # of most documents they are empty
+            if counts := getattr(other, name):  # for most documents empty
                 getattr(self, name).update(counts)
         if len(self.removed) > 2 * LISTED_REMOVALS:
             self.removed = Counter(dict(most_frequent(self.removed, LISTED_REMOVALS)))
@@ -65,13 +62,13 @@ class Tally:
         self.skipped += other.skipped[: LISTED_SKIPS - len(self.skipped)]
 
     def to_json(self) -> dict[str, Any]:
-        """The tally as JSON can hold it."""
+        """Return the tally as values for json.dumps."""
         counters = {name: dict(most_frequent(getattr(self, name), LISTED_REMOVALS)) for name in COUNTERS}
         return vars(self) | counters | {"skipped": [asdict(skip) for skip in self.skipped]}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Tally:
-        """The tally that `to_json` wrote."""
+        """Return the tally of the values of `to_json`."""
         counters = {name: Counter(values[name]) for name in COUNTERS}
         return cls(**values | counters | {"skipped": [Skip(**skip) for skip in values["skipped"]]})
 
@@ -80,14 +77,14 @@ class Tally:
 class CleaningReport:
     """Result of `clean`.
 
-    documents_in: all documents read; the sum of those kept, dropped and skipped.
-    dropped: how many were left out on purpose, by reason.
-    skipped: the first 1,000 that could not be read, with their positions, and notes; skipped_count: how many could not be read.
-    bytes_in: the bytes of all documents in their sources, after decompression; bytes_out: the bytes of the kept texts, as UTF-8.
-    most_removed: the ten things most often removed from documents, with their counts.
-    removed_by_kind: how often each kind of thing was removed.
-    changed: for each filter, how many "characters" it removed or replaced in the documents kept, and the first "examples":
-        the text before and after.
+    documents_in: the number of documents read: kept, dropped and skipped.
+    dropped: the numbers of documents left out on purpose, by reason.
+    skipped: the first 1,000 documents that could not be read or were changed; skipped_count: all not read.
+    bytes_in: the bytes of all documents in their sources, after decompression; bytes_out: the bytes of the kept texts.
+    most_removed: the ten most frequent removals, with their counts.
+    removed_by_kind: the number of removals by kind.
+    changed: for each filter, the number of "characters" that it removed or replaced in the documents kept, and its
+        first "examples": the text before and after.
     shards: the files written, each with its number of documents, its bytes of text and its bytes on disk.
     settings: the options of the run, and the sources.
     """
@@ -108,15 +105,15 @@ class CleaningReport:
 
     @property
     def documents_lost(self) -> dict[str, int]:
-        """The number of documents with text that were dropped or skipped, by reason: redirects and other namespaces do not count."""
+        """The numbers of documents with text that were dropped or skipped, by reason; redirects do not count."""
         dropped = {reason: n for reason, n in self.dropped.items() if reason.startswith(("no text left", "under "))}
         return dropped | ({"could not be read": self.skipped_count} if self.skipped_count else {})
 
     @classmethod
     def of(cls, kind: str, tally: Tally, shards: Iterable[dict], settings: dict[str, Any]) -> CleaningReport:
         kinds: Counter[str] = Counter()
-        for what, count in tally.removed.items():
-            kinds[what.partition(":")[0]] += count
+        for name, count in tally.removed.items():
+            kinds[name.partition(":")[0]] += count
         values = vars(tally) | {
             "dropped": dict(most_frequent(tally.dropped)),
             "most_removed": most_frequent(tally.removed, 10),
@@ -131,16 +128,16 @@ class CleaningReport:
         return cls(kind, **values, shards=list(shards), settings=settings)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as values for json.dumps."""
+        """Return the report as values for json.dumps."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> CleaningReport:
-        """The report from the values that `to_json` returned."""
+        """Return the report of the values of `to_json`."""
         skipped = [Skip(**skip) for skip in values["skipped"]]
-        return cls(**values | {"skipped": skipped, "most_removed": [(what, n) for what, n in values["most_removed"]]})
+        return cls(**values | {"skipped": skipped, "most_removed": [*map(tuple, values["most_removed"])]})
 
 
 def most_frequent(counter: Counter[str], limit: int | None = None) -> list[tuple[str, int]]:
-    """The items of `counter`, the highest count first, then by name: an order that is the same on every machine."""
+    """Return the items of `counter`, the highest count first, then by name: in the same order on every machine."""
     return sorted(counter.items(), key=lambda item: (-item[1], item[0]))[:limit]

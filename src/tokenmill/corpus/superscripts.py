@@ -1,4 +1,4 @@
-"""Superscripts, subscripts and entities as characters: of formulas in HTML and wikitext that are not LaTeX."""
+"""Superscripts, subscripts and entities as characters, in HTML and wikitext."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENTITY = re.compile(r"&(#[0-9]+|#[Xx][0-9A-Fa-f]+|[A-Za-z][A-Za-z0-9]*);")
 
 
 def chemical_to_text(source: str) -> str:
-    """A formula of {{chem2}} or <ce>: a number after a letter or bracket is a subscript, a sign behind them a charge.
+    """Convert a formula of {{chem2}} or <ce>: numbers after a letter or bracket are subscripts, signs are charges.
 
     >>> chemical_to_text("2H2O + SO4(2-) -> Fe^3+ + Na+")
     '2H₂O + SO₄²⁻ → Fe³⁺ + Na⁺'
@@ -23,7 +23,7 @@ def chemical_to_text(source: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """`text` with characters in place of entities, which end with a semicolon: "&amp;", but not "&section=1".
+    """Replace the entities of `text`, which end with a semicolon: "&amp;", but not "&section=1".
 
     >>> unescaped("a &lt; b&#33; ?a=1&section=2&notit;")
     'a < b! ?a=1&section=2&notit;'
@@ -34,7 +34,7 @@ def unescaped(text: str) -> str:
 
 
 def raised(text: str, table: dict[int, int], sign: str) -> str:
-    """`text` as a superscript or subscript: in Unicode's own characters where it has them all, else after `sign`.
+    """Return `text` as a superscript or subscript: in Unicode's characters if it has them all, else after `sign`.
 
     >>> raised("-2", SUPERSCRIPTS, "^"), raised("max", SUBSCRIPTS, "_"), raised("θ", SUBSCRIPTS, "_")
     ('⁻²', 'ₘₐₓ', '_θ')
@@ -46,9 +46,9 @@ def raised(text: str, table: dict[int, int], sign: str) -> str:
 
 
 def script_text(tag: str, text: str, italic: bool = False) -> str:
-    """Return the content of <sup> or <sub> as plain text: m<sup>2</sup> is m², 10<sup>1.5</sup> is 10^(1.5), 1<sup>st</sup> is 1st.
+    """Return the content of <sup> or <sub> as plain text: m<sup>2</sup> is m², 1<sup>st</sup> is 1st.
 
-    italic: whether it is in italics: letters are of a formula then.
+    italic: whether it is in italics, so that letters belong to a formula.
 
     >>> script_text("sup", "2"), script_text("sub", "1.5"), script_text("sup", "st"), script_text("sup", "k", True)
     ('²', '_(1.5)', 'st', '^k')

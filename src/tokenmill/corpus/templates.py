@@ -1,8 +1,8 @@
-"""Templates that contain text, and how each is rendered. All others are dropped.
+"""Renderers of the templates that contain text. All others are dropped.
 
 A wiki has hundreds of thousands of templates: infoboxes, navigation, references, warnings. The few below occur inside
-sentences, which have gaps without them. Names are those of the English Wikipedia, with the first letter in lower case;
-other wikis share the short ones.
+sentences, which would have gaps without them. Names are those of the English Wikipedia, with the first letter in lower
+case; other wikis share the short ones.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .wikis import LANGUAGE_NAMES
 
 
 class Arguments(NamedTuple):
-    """A template's arguments as wikitext: those by position, stripped, and those by name."""
+    """A template's arguments as wikitext, stripped: those by position, and those by name."""
 
     name: str
     positional: list[str]
     named: dict[str, str]
 
     def first(self, *names: str) -> str:
-        """The first of the named arguments that has a value, else the first by position."""
+        """Return the first of the named arguments that has a value, else the first by position."""
         return next((self.named[n] for n in names if self.named.get(n)), self.at(0))
 
     def at(self, index: int) -> str:
@@ -31,43 +31,44 @@ class Arguments(NamedTuple):
 
     @classmethod
     def of(cls, source: str) -> Arguments:
-        """The arguments of the template whose whole source, with its braces, is `source`."""
-        name, parts = _parts(source)
-        positional = [value.strip() for key, value in parts if key is None]
-        named = {key.strip(): value.strip() for key, value in parts if key is not None}
+        """Parse the source of a template, with its braces."""
+        name, arguments = _split(source)
+        positional = [value.strip() for key, value in arguments if key is None]
+        named = {key.strip(): value.strip() for key, value in arguments if key is not None}
         for number in sorted(int(key) for key in named if key.isdecimal() and len(key) < 3):
             if number == len(positional) + 1:  # {{lang|1=fr|2=mot}}
                 positional.append(named[str(number)])
         return cls(template_name(name), positional, named)
 
 
-# What contains a "|" or "=" that is not the template's: links, tags.
+# Links and tags, whose "|" and "=" do not separate arguments of the template.
 _MARKUP = re.compile(r"\[\[[^\[\]]*\]\]|\[[^\[\]\n]*\]|<[^<>]*>")
 
 
-def _parts(source: str) -> tuple[str, list[tuple[str | None, str]]]:
-    """The name of a template, and each argument's name, if it has one, and value.
+def _split(source: str) -> tuple[str, list[tuple[str | None, str]]]:
+    """Return the name of a template, and the name, or None, and value of each argument.
 
-    >>> _parts("{{quote|[[Bern|the city]]|by=<b id=x>A</b>}}")
+    >>> _split("{{quote|[[Bern|the city]]|by=<b id=x>A</b>}}")
     ('quote', [(None, '[[Bern|the city]]'), ('by', '<b id=x>A</b>')])
     """
     source = source[2:-2]
     hidden = _MARKUP.sub(lambda match: " " * len(match[0]), source) if "[" in source or "<" in source else source
-    parts: list[tuple[str | None, str]] = []
-    at = 0
-    for shown in hidden.split("|"):
-        argument = source[at : at + len(shown)]
-        equals = shown.find("=")
-        parts.append((argument[:equals], argument[equals + 1 :]) if equals >= 0 else (None, argument))
-        at += len(shown) + 1
-    return source[: hidden.find("|")] if len(parts) > 1 else source, parts[1:]
+    name, *rest = hidden.split("|")
+    arguments: list[tuple[str | None, str]] = []
+    at = len(name) + 1
+    for masked in rest:
+        argument = source[at : at + len(masked)]
+        equals = masked.find("=")
+        arguments.append((argument[:equals], argument[equals + 1 :]) if equals >= 0 else (None, argument))
+        at += len(masked) + 1
+    return source[: len(name)], arguments
 
 
 Renderer = Callable[[Arguments], str]
 
 
 def template_name(written: str) -> str:
-    """The name of a template as the table below spells it: ` Nowrap_` is `nowrap`."""
+    """Return the name of a template as in the table below: ` Nowrap_` is `nowrap`."""
     name = " ".join(written.replace("_", " ").split())
     if name[:9].lower() == "template:":
         name = name[9:].lstrip()
@@ -75,7 +76,7 @@ def template_name(written: str) -> str:
 
 
 def renderer_of(name: str) -> Renderer | None:
-    """The function that renders the template `name`, spelled by `template_name`; None for a template to drop."""
+    """Return the renderer of the template `name`, from `template_name`; None for a template to drop."""
     lower = name.lower()
     if renderer := _RENDERERS.get(name) or _RENDERERS.get(lower):
         return renderer
@@ -97,13 +98,13 @@ def _joined(separator: str) -> Renderer:
 
 
 def _written(pattern: str) -> Renderer:
-    """The renderer of a pattern: with the text of the template in place of "…". {{circa}} alone is "c."; {{angbr}} is nothing."""
+    """Return a renderer that replaces the "…" of a pattern by the template's text. {{circa}} without text is "c."."""
     alone = pattern[:-1].rstrip() if pattern[-1] == "…" else "" if "…" in pattern else pattern
     return lambda a: pattern.replace("…", _text(a)) if _text(a) else alone
 
 
 def _language(arguments: Arguments) -> str:
-    """{{langx|fr|mot}}, of old {{lang-fr|mot}}, gives "French: mot", as the page shows it; {{lang|fr|mot}} gives "mot"."""
+    """{{langx|fr|mot}}, formerly {{lang-fr|mot}}, is "French: mot", as the page shows it; {{lang|fr|mot}} is "mot"."""
     code, text = arguments.name.lower().removeprefix("lang-"), arguments.at(0)
     if code == "langx":
         code, text = text, arguments.at(1)
@@ -119,7 +120,7 @@ def _pronunciation(arguments: Arguments) -> str:
         ]
         return f"/{''.join(sounds).replace('_', ' ')}/" if sounds else ""
     text = arguments.at(0)
-    if arguments.name.lower() == "ipa":  # {{IPA|fr|mo}}, of old {{IPA|/mo/}}
+    if arguments.name.lower() == "ipa":  # {{IPA|fr|mo}}, formerly {{IPA|/mo/}}
         if not arguments.at(1):
             return text
         text = arguments.at(1)
@@ -133,18 +134,18 @@ def _japanese(arguments: Arguments) -> str:
 
 
 def _labelled(**labels: str) -> Renderer:
-    """The renderer of a template with names in several scripts, as {{zh}}."""
+    """Return the renderer of a template with names in several scripts, such as {{zh}}."""
 
     def render(arguments: Arguments) -> str:
         named, plain = arguments.named, arguments.named.get("labels") == "no"
         names = {labels[key].replace("_", " "): named[key] for key in labels if named.get(key)}
-        parts = names.values() if plain else (f"{label}: {name}" for label, name in names.items())
-        return "; ".join(parts) or ", ".join(filter(None, arguments.positional))
+        labelled = names.values() if plain else (f"{label}: {name}" for label, name in names.items())
+        return "; ".join(labelled) or ", ".join(filter(None, arguments.positional))
 
     return render
 
 
-# The units of {{convert}}: the code, in words, and in short if that is not the code itself.
+# The units of {{convert}}: the code, the words, and the abbreviation if that is not the code.
 _UNIT_NAMES = """
     mi=miles km=kilometres ft=feet m=metres in=inches cm=centimetres yd=yards mm=millimetres sqmi=square_miles=sq_mi
     km2=square_kilometres=km² acre=acres=acres ha=hectares m2=square_metres=m² sqft=square_feet=sq_ft
@@ -167,26 +168,26 @@ RANGES = {"to": " to ", "-": "–", "–": "–", "to(-)": "–", "and": " and "
 
 def _convert(arguments: Arguments) -> str:
     """{{convert|5|to|10|km|mi}} is "5 to 10 kilometres": the number as written, without the conversion."""
-    parts, named = list(arguments.positional), arguments.named
+    values, named = list(arguments.positional), arguments.named
     short = named.get("abbr", "on" if arguments.name == "cvt" else "") in ("on", "in", "y", "yes")
     short = short or named.get("adj") == "on"
     text = number = ""
-    while parts and _number(parts[0]):
-        number = parts.pop(0)
+    while values and _is_number(values[0]):
+        number = values.pop(0)
         text += f"{int(number):,}" if re.fullmatch(r"\d{4,15}", number) else number
-        if parts and parts[0] in RANGES:
-            text += RANGES[parts.pop(0)]
-        elif len(parts) > 2 and parts[0] in UNITS and _number(parts[1]) and parts[2] in UNITS:  # 5 ft 3 in
-            text += f" {_unit(parts.pop(0), short, number)} "
+        if values and values[0] in RANGES:
+            text += RANGES[values.pop(0)]
+        elif len(values) > 2 and values[0] in UNITS and _is_number(values[1]) and values[2] in UNITS:  # 5 ft 3 in
+            text += f" {_unit(values.pop(0), short, number)} "
         else:
             break
     if not text:
         return arguments.at(0)
-    return f"{text} {_unit(parts[0], short, number)}".rstrip() if parts else text
+    return f"{text} {_unit(values[0], short, number)}".rstrip() if values else text
 
 
 def _unit(code: str, short: bool, number: str) -> str:
-    """A unit of {{convert}} after a number, in words: "e6acre" is "million acres"."""
+    """Return a unit of {{convert}} after a number, in words: "e6acre" is "million acres"."""
     match = _UNIT.fullmatch(code)
     if code in UNITS or match is None:
         scale, base, time = "", code, ""
@@ -200,7 +201,7 @@ def _unit(code: str, short: bool, number: str) -> str:
     return f"{scale}{name} {time}".rstrip()
 
 
-def _number(text: str) -> bool:
+def _is_number(text: str) -> bool:
     return re.fullmatch(r"[-−+]?[\d,. ]*\d[\d,./⁄+ ]*(?:e[-−]?\d+)?", text) is not None
 
 
@@ -220,12 +221,12 @@ def _value(arguments: Arguments) -> str:
 def _chemical(arguments: Arguments) -> str:
     """{{chem|H|2|O}} is H₂O; a sign after a number is a charge."""
     text = ""
-    for part in arguments.positional:
-        part = part.replace("''", "")
-        if re.fullmatch(r"\d*[+−-]", part):
-            text += raised(part, SUPERSCRIPTS, "")
+    for item in arguments.positional:
+        item = item.replace("''", "")
+        if re.fullmatch(r"\d*[+−-]", item):
+            text += raised(item, SUPERSCRIPTS, "")
         else:
-            text += raised(part, SUBSCRIPTS, "") if all(ord(letter) in SUBSCRIPTS for letter in part) else part
+            text += raised(item, SUBSCRIPTS, "") if all(ord(letter) in SUBSCRIPTS for letter in item) else item
     return text
 
 
@@ -234,22 +235,22 @@ MONTHS = "January February March April May June July August September October No
 
 
 def _date(arguments: Arguments, day_first: bool = False) -> str:
-    """{{birth date|1809|2|12}} is "February 12, 1809"; with df=y, or written as 12|2|1809, "12 February 1809"; words stay as they are."""
-    parts = arguments.positional[:3]
+    """{{birth date|1809|2|12}} is "February 12, 1809"; with df=y, or as 12|2|1809, "12 February 1809"."""
+    values = arguments.positional[:3]
     if order := arguments.named.get("df"):
         day_first = order.lower() not in ("n", "no", "us", "mdy")
-    if len(parts) == 3 and len(parts[0]) < 3 < len(parts[2]):
-        parts.reverse()
+    if len(values) == 3 and len(values[0]) < 3 < len(values[2]):
+        values.reverse()
         day_first = True
-    if not parts or not parts[0].isdecimal():
+    if not values or not values[0].isdecimal():
         return arguments.at(0)
-    month = parts[1] if len(parts) > 1 else ""
+    year, month, day = [*values, "", ""][:3]
     if month.isdecimal() and 1 <= int(month) <= 12:
         month = MONTHS[int(month) - 1]
-    if len(parts) < 3:
-        return f"{month} {parts[0]}".strip()
-    day = parts[2].lstrip("0")
-    return f"{day} {month} {parts[0]}" if day_first else f"{month} {day}, {parts[0]}"
+    if len(values) < 3:
+        return f"{month} {year}".strip()
+    day = day.lstrip("0")
+    return f"{day} {month} {year}" if day_first else f"{month} {day}, {year}"
 
 
 def _as_of(arguments: Arguments) -> str:
@@ -305,7 +306,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (lambda a: " – ".join(f"c. {year}" for year in a.positional if year) or "c.", "circa c. ca. ca"),
     (lambda a: f"fl. {'–'.join(filter(None, a.positional))}".strip(), "fl. floruit"),
     (lambda a: f"r. {'–'.join(filter(None, a.positional))}".strip(), "reign"),
-    # {{bibleverse|John|3:16|KJV}}; of old the number of the book, or nothing, was before its name.
+    # {{bibleverse|John|3:16|KJV}}; formerly the number of the book, or nothing, was before its name.
     (lambda a: " ".join(filter(None, a.positional[: 2 if len(a.at(0)) > 1 else 3])), "bibleverse bibleref bibleref2"),
     (lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}".strip() if a.at(2) else f"{a.at(0)} {a.at(1)}".strip(),
         "oldstyledate oldstyledatedy oldstyledateny"),

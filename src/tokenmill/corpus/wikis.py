@@ -33,7 +33,7 @@ pranala luar|مراجع|المراجع|وصلات خارجية|روابط خار
 """
 REFERENCE_SECTIONS = frozenset(_SECTIONS.strip().replace("\n", "|").split("|"))
 
-# The name of the language that {{lang-xx}} of the English wiki shows before the words.
+# The names of languages that {{lang-xx}} of the English wiki shows before the words.
 LANGUAGE_NAMES = dict(
     pair.split(":")
     for pair in """
@@ -57,9 +57,9 @@ INTERLANGUAGE = re.compile(
 
 @lru_cache(maxsize=64)
 def wiki_of(context: str) -> dict[str, str]:
-    """The prefixes of the links that are not text, in lower case, with what reports call them.
+    """Return the prefixes of the links that are not text, in lower case, with their names in reports.
 
-    context: what the head of a dump says; see `dumps.DUMPS`. For "", all known names.
+    context: of a block of the dump; see `Block.context`. For "", all known names.
     """
     names: dict[str, str] = json.loads(context or "{}")
     kinds = (("14", "link: Category", CATEGORY_NAMES), ("6", "link: File", FILE_NAMES))

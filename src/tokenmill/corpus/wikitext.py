@@ -1,16 +1,15 @@
-"""Wikitext to plain text: no markup, tables, references or categories; the templates that bear text are read.
+"""Wikitext to plain text: no markup, tables, references or categories; templates that contain text are rendered.
 
-The work is done in passes over the whole page, each linear in its length, whatever the page holds:
+Four passes over the whole page, each linear in its length:
 
-1. Comments go; the content of tags that is not wikitext (nowiki, math, source, ...) is set aside behind placeholders.
-2. One scan over the brackets keeps a stack of what is open. What closes is dropped (tables, files, categories, most
-   templates), rendered (the templates of `templates.py`), or left for the next pass (links).
-3. Links, quotes, HTML tags and the rest become their text by regular expressions.
-4. The lines are gathered into sections; those of references, and those with nothing left in them, go.
+1. Comments are removed. Tag contents that are not wikitext (nowiki, math, source, ...) are replaced by placeholders.
+2. One scan over the brackets keeps a stack of the open ones. A closed bracket is dropped (tables, files, categories,
+   most templates), rendered (the templates of `templates.py`), or left for the next pass (links).
+3. Regular expressions replace links, quotes, HTML tags and the rest by their text.
+4. The lines are grouped into sections. Sections of references and empty ones are left out.
 
-Where something was dropped a mark stays behind until the end, so that what it leaves ugly, such as "(; )", is mended
-there and only there. MediaWiki's own reading is followed where pages are well-formed; where brackets do not match, the
-damage is kept to a paragraph.
+A mark stays where something was dropped, so that its remains, such as "(; )", are repaired only there. Well-formed
+pages are read as MediaWiki reads them. Where brackets do not match, the damage is limited to a paragraph.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from .superscripts import chemical_to_text, script_text, unescaped
 from .templates import Arguments, renderer_of, template_name
 from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
 
-# Characters that XML cannot hold, so no page has them: both ends of a placeholder's number; the place of something
-# dropped; "|" and "=" that came out of a template and are not syntax of the one around it; and the place of a dropped
-# template that a subscript or superscript follows, as in a formula; the space before a preformatted line.
-HELD, MARK, PIPE, EQUALS, GAP, INDENT = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
+# Characters that XML cannot contain, so no page has them: both ends of a placeholder's number; the mark of something
+# dropped; "|" and "=" from a template that are not syntax of the one around it; the mark of a dropped template before a
+# subscript or superscript, as in a formula; the space before a preformatted line.
+PLACEHOLDER, MARK, PIPE, EQUALS, GAP, INDENT = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
 MAX_DEPTH = 40  # MediaWiki's own limit for templates in templates
 
 VERBATIM = frozenset(["nowiki", "pre", "source", "syntaxhighlight", "math", "chem", "ce"])
@@ -52,7 +51,7 @@ _TEMPLATE_NAME = re.compile(r"[^|{}\[\]<>]*")
 _FRACTION = re.compile(r"\d+/\d+")
 _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
 
-# In Chinese and Serbian. In the names of chemicals, as in 2-{4-[...]phenyl}-1-ol, it is text.
+# A variant in Chinese and Serbian. In the names of chemicals, as in 2-{4-[...]phenyl}-1-ol, it is text.
 _VARIANT = re.compile(r"-(?<![0-9A-Za-z]-)\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?![0-9A-Za-z])")
 _HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,80})</\1\s*>", re.IGNORECASE)
@@ -93,12 +92,12 @@ _TABLE_ROW = re.compile(r"\n[ \t]*\|[^\n]*")  # outside of a table
 _SPACED = re.compile(rf"(?:\n (?=[ \t]*+[^\s|!*#:;<{MARK}{GAP}])[^\n]*+){{2,}}+")
 _COLUMNS = re.compile(r"\n  |\S {2,}+\S|\t")
 _INDENTED = re.compile(rf"(?:\n{INDENT}[^\n]*+)++")
-_HELD = re.compile(rf"{HELD}(\d+){HELD}")
+_PLACEHOLDER = re.compile(rf"{PLACEHOLDER}(\d+){PLACEHOLDER}")
 
-# Most marks are of references, after a word or a stop and before a space: nothing needs mending there.
+# Most marks are of references, after a word or a stop and before a space: they leave nothing to repair.
 _TRACELESS = re.compile(rf"{MARK}(?<=[\w.!?\"”’)]{MARK}){MARK}*(?=[ \n])")
 _PARENTHESES = re.compile(rf"([(（])(?=[^()（）\n]*{MARK})([^()（）\n]*)([)）])")
-_EMPTY_PART = re.compile(
+_EMPTY_PIECE = re.compile(
     rf"[\s{MARK}'\"“”/–-]*(?:(?:or|and|also|from|in|pronounced|IPA|listen|help|info|see|cf\.?|e\.g\.?|lit\.?|i\.e\.?)\b:?[\s{MARK}]*)*[\s{MARK}:]*"
 )
 _AFTER_STOP = re.compile(rf"[,;:][ \t]*{MARK}+[ \t]*(?=[,;.)])|\.[ \t]*{MARK}+[ \t]*(?=\.(?!\.))")
@@ -108,7 +107,7 @@ _ELSEWHERE = re.compile(rf"(?<![ \t])[ \t]*{MARK}[ \t{MARK}]*")
 
 
 class Segment(NamedTuple):
-    """A run of whole lines: prose that filters may clean, or code that stays as it is."""
+    """Whole lines: prose that filters may change, or verbatim code."""
 
     text: str
     verbatim: bool = False
@@ -117,10 +116,10 @@ class Segment(NamedTuple):
 def wikitext_to_text(
     wikitext: str, wiki: dict[str, str] | None = None, removed: Counter | None = None, keep_code: bool = True
 ) -> list[Segment]:
-    """The text of a page as segments; code blocks are the verbatim ones.
+    """Return the text of a page as segments. Code blocks are the verbatim ones.
 
-    wiki: see `wiki_of`; without it the names of many wikis are known.
-    removed: counts what is dropped, by kind and name.
+    wiki: see `wiki_of`; by default the names of many wikis.
+    removed: counts the removals, by kind and name.
 
     >>> wikitext_to_text("'''Bern''' ([[German language|German]]) is {{convert|540|m|ft}} high.<ref>x</ref>")
     [Segment(text='Bern (German) is 540 metres high.', verbatim=False)]
@@ -130,7 +129,7 @@ def wikitext_to_text(
 
 
 class _Frame(NamedTuple):
-    """An open bracket: which, where it is in the output, what to do when it closes."""
+    """An open bracket, its index in the output, its name for the report, and whether its content is kept."""
 
     bracket: str
     start: int
@@ -139,28 +138,28 @@ class _Frame(NamedTuple):
 
 
 class _Page:
-    """One page on its way to text: what is set aside of it, and what was removed from it."""
+    """The conversion of one page: the contents behind placeholders, and the removals."""
 
     def __init__(self, wiki: dict[str, str], removed: Counter, keep_code: bool) -> None:
         self._wiki, self._removed, self._keep_code = wiki, removed, keep_code
-        self._held: list[tuple[str, bool]] = []
+        self._contents: list[tuple[str, bool]] = []
 
     def text(self, wikitext: str) -> list[Segment]:
         text = "\n" + wikitext
-        for sentinel in (HELD, MARK, PIPE, EQUALS, GAP, INDENT):
+        for sentinel in (PLACEHOLDER, MARK, PIPE, EQUALS, GAP, INDENT):
             text = text.replace(sentinel, "")
         text = self._brackets(self._set_aside(text))
         if self._keep_code:
             text = _SPACED.sub(
                 lambda run: run[0].replace("\n ", f"\n{INDENT}") if _COLUMNS.search(run[0]) else run[0], text
             )
-        return self._segments(_INDENTED.sub(self._hold_lines, _mend(self._inline(text))))
+        return self._segments(_INDENTED.sub(self._set_lines_aside, _repair(self._inline(text))))
 
-    def _hold_lines(self, run: re.Match) -> str:
-        """The placeholder for preformatted lines, whose markup is gone."""
-        lines = _HELD.sub(self._release, run[0]).replace(f"\n{INDENT}", "\n")
-        self._held.append((lines.strip("\n"), True))
-        return f"\n{HELD}{len(self._held) - 1}{HELD}\n"
+    def _set_lines_aside(self, run: re.Match) -> str:
+        """Return the placeholder for preformatted lines without their markup."""
+        lines = _PLACEHOLDER.sub(self._content_of, run[0]).replace(f"\n{INDENT}", "\n")
+        self._contents.append((lines.strip("\n"), True))
+        return f"\n{PLACEHOLDER}{len(self._contents) - 1}{PLACEHOLDER}\n"
 
     # The first pass: comments, and tags whose content is not wikitext.
 
@@ -178,7 +177,7 @@ class _Page:
                     at = line_end.end()
                 continue
             if match[4] is not None:
-                out.append(self._hold("math", match[4]))
+                out.append(self._placeholder("math", match[4]))
                 at = match.end()
                 continue
             name, at = match[1].lower(), match.end()
@@ -187,19 +186,19 @@ class _Page:
                 if name not in closes or (close and close.start() < at):
                     close = closes[name] = _CLOSE[name].search(text, at)
                 if close and not (name == "ref" and _REF.search(text, at, close.start())):
-                    out.append(self._hold(name, text[at : close.start()]))
+                    out.append(self._placeholder(name, text[at : close.start()]))
                     at = close.end()
                     continue
-            if name == "ref" and name in closes and close is None:  # a note that never ends: to the end of its line
+            if name == "ref" and name in closes and close is None:  # a note without its end: to the end of the line
                 end = text.find("\n", at)
                 at = end if end >= 0 else len(text)
             if name in DROPPED:
-                out.append(self._hold(name, ""))
+                out.append(self._placeholder(name, ""))
         out.append(text[at:])
         return "".join(out)
 
-    def _hold(self, name: str, content: str) -> str:
-        """The placeholder for the content of the tag `name` until the end."""
+    def _placeholder(self, name: str, content: str) -> str:
+        """Return the placeholder for the content of the tag `name`, or MARK for dropped content."""
         if name in DROPPED:
             self._removed[f"tag: {name}"] += 1
             return MARK
@@ -214,9 +213,9 @@ class _Page:
         if not content.strip() or (block and not self._keep_code):
             self._removed[f"tag: {name}"] += 1
             return MARK
-        self._held.append((content.strip("\n") if block else content, block))
-        held = f"{HELD}{len(self._held) - 1}{HELD}"
-        return f"\n{held}\n" if block else held
+        self._contents.append((content.strip("\n") if block else content, block))
+        placeholder = f"{PLACEHOLDER}{len(self._contents) - 1}{PLACEHOLDER}"
+        return f"\n{placeholder}\n" if block else placeholder
 
     # The second pass: brackets.
 
@@ -246,8 +245,8 @@ class _Page:
             bracket = {"}}": "{{", "]]": "[[", "|}": "{|", "</": "<t"}[bracket]
             if not opened[bracket] or (bracket == "[[" and stack[-1].bracket != "[["):
                 out.append(token[0] if bracket in ("{{", "[[") else "")
-                continue  # it closes nothing
-            while stack[-1].bracket != bracket:  # what is still open inside it never closes
+                continue  # no open bracket
+            while stack[-1].bracket != bracket:  # the brackets inside it never close
                 inner = stack.pop()
                 opened[inner.bracket] -= 1
                 out[inner.start] = ""
@@ -270,7 +269,7 @@ class _Page:
         return _Frame(bracket, start, "table", False)
 
     def _close(self, frame: _Frame, out: list[str], token: str, raising: bool) -> None:
-        """Drop or render what the frame holds, or leave it, as for links, to the next pass. raising: see GAP."""
+        """Drop or render the content of a bracket, or leave it to the next pass as for links. raising: see GAP."""
         if frame.bracket == "[[" and frame.kept:
             out.append(token)
             return
@@ -293,7 +292,7 @@ class _Page:
         if renderer is not None:
             text = renderer(Arguments.of("{{" + "".join(inner) + "}}"))
             if text:
-                # Links keep their pipes; any other would be taken for one of the template around this one.
+                # Links keep their pipes; others must not be syntax of the template around this one.
                 return re.sub(r"\[\[[^\[\]]*\]\]|[|=]", lambda m: {"|": PIPE, "=": EQUALS}.get(m[0], m[0]), text)
         name = frame.name.partition(":")[0][:40]
         self._removed[f"template: {name[:1].upper() if name[1:2].isupper() else name[:1]}{name[1:]}"] += 1
@@ -304,7 +303,7 @@ class _Page:
     def _inline(self, text: str) -> str:
         text = _TABLE_ROW.sub("\n", text.replace(EQUALS, "="))
         text = _VARIANT.sub(lambda match: match[1].partition(";")[0].rpartition(":")[2], text)
-        if GAP in text:  # a formula without one of its parts says something else: all of it goes
+        if GAP in text:  # a formula without a dropped template would be wrong: drop all of it
             text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
             text = _HIDDEN.sub(MARK, text)
@@ -312,7 +311,7 @@ class _Page:
                 text = _RAISED.sub(_raised, text)
             text = _BLOCK_TAG.sub("\n", text)
             text = _INLINE_TAG.sub("", text)
-        for _ in range(4):  # links in the labels of links, which are an error, but occur
+        for _ in range(4):  # links in the labels of links, an error that occurs
             text, count = _LINK.subn(self._label, text)
             if not count:
                 break
@@ -338,13 +337,13 @@ class _Page:
     def _segments(self, text: str) -> list[Segment]:
         segments: list[Segment] = []
         prose = _Prose()
-        headings: list[tuple[int, str]] = []  # those above this line that were not written yet
-        left_out = 0  # the level of the section of references that is being left out; 0 for none
+        headings: list[tuple[int, str]] = []  # the headings above this line that were not written yet
+        left_out = 0  # the level of the current section of references; 0 outside of one
         for raw in text.split("\n"):
             line = raw.strip()
             heading = _HEADING.fullmatch(line) if line[:1] == "=" else None
             if heading:
-                level, title = len(heading[1]), _HELD.sub(self._release, heading[2]).strip(" :=")
+                level, title = len(heading[1]), _PLACEHOLDER.sub(self._content_of, heading[2]).strip(" :=")
                 if left_out and level > left_out:
                     continue
                 headings = [h for h in headings if h[0] < level]
@@ -354,8 +353,8 @@ class _Page:
                 elif title:
                     headings.append((level, title))
                 continue
-            held = _HELD.fullmatch(line)
-            lead = "" if held else _LEAD.match(line)[0]  # type: ignore[index]
+            placeholder = _PLACEHOLDER.fullmatch(line)
+            lead = "" if placeholder else _LEAD.match(line)[0]  # type: ignore[index]
             line = line[len(lead) :] if line[:2] != "==" else line.strip("= ")  # a heading that nothing closes
             if left_out or not line:
                 if not left_out:
@@ -364,31 +363,31 @@ class _Page:
             for level, title in headings:
                 prose.paragraph(f"{'#' * level} {title}")
             headings = []
-            if held and self._held[int(held[1])][1]:
-                segments += [Segment(prose.take()), Segment(self._held[int(held[1])][0], verbatim=True)]
+            if placeholder and self._contents[int(placeholder[1])][1]:
+                segments += [Segment(prose.take()), Segment(self._content_of(placeholder), verbatim=True)]
             else:
-                prose.line(lead.strip(), _HELD.sub(self._release, line))
+                prose.line(lead.strip(), _PLACEHOLDER.sub(self._content_of, line))
         segments.append(Segment(prose.take()))
         return [Segment(s.text.strip("\n"), s.verbatim) for s in segments if s.text.strip()]
 
-    def _release(self, match: re.Match) -> str:
-        return self._held[int(match[1])][0]
+    def _content_of(self, match: re.Match) -> str:
+        return self._contents[int(match[1])][0]
 
 
 class _Prose:
-    """The lines of a run of prose: a blank line between paragraphs, a mark before the items of lists."""
+    """Lines of prose: a blank line between paragraphs, a mark before the items of lists."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._numbers: list[int] = []  # the items so far of each open numbered list
+        self._numbers: list[int] = []  # the number of items so far of each open numbered list
         self._in_list = False
 
     def line(self, lead: str, text: str) -> None:
-        """Add a line that came after the list marks `lead`: "**" for an item of a list inside a list."""
+        """Add a line with the list marks `lead`, such as "**" for an item of a list inside a list."""
         if not text.strip():
             return
         item = lead[-1:] in ("*", "#")
-        in_list = "*" in lead or "#" in lead  # "#:" goes on with an item
+        in_list = "*" in lead or "#" in lead  # "#:" continues an item
         if in_list != self._in_list:
             self.end_paragraph()
         if lead[-1:] == "#":
@@ -412,33 +411,33 @@ class _Prose:
         self._numbers, self._in_list = [], False
 
     def take(self) -> str:
-        """The prose so far, which ends here."""
+        """Return the prose so far, and start again."""
         text = "\n".join(self._lines)
         self.__init__()  # type: ignore[misc]
         return text
 
 
 def _without_unclosed(out: list[str], stack: list[_Frame]) -> str:
-    """The output without the brackets that never closed, and without what they would have dropped.
+    """Return the output without the brackets that never closed, and without the content that they would drop.
 
-    A template goes to the next blank line, a file to the end of its line, a table to the next heading.
+    A template ends at the next blank line, a file at the end of its line, a table at the next heading.
     """
     if not stack:
         return "".join(out)
     ends = {"{{": "\n\n", "[[": "\n", "{|": "\n==", "<t": "\n=="}
     unclosed = {frame.start: ends[frame.bracket] if not frame.kept or frame.bracket == "{{" else "" for frame in stack}
     text: list[str] = []
-    until = ""  # what ends the damage; "" where there is none
-    for index, part in enumerate(out):
+    until = ""  # the end of the damage; "" outside of damage
+    for index, piece in enumerate(out):
         if index in unclosed:
-            part = ""
+            piece = ""
             until = until or unclosed[index]
         if until:
-            end = part.find(until)
+            end = piece.find(until)
             if end < 0:
                 continue
-            part, until = MARK + part[end:], ""
-        text.append(part)
+            piece, until = MARK + piece[end:], ""
+        text.append(piece)
     return "".join(text)
 
 
@@ -447,30 +446,30 @@ def _raised(match: re.Match) -> str:
 
 
 def _without_quotes(line: str) -> str:
-    """A line without the apostrophes that make bold and italic text.
+    """Remove the apostrophes of bold and italic text from a line.
 
-    Four are an apostrophe and bold, more than five are apostrophes and both. Where a line has an odd number of both
-    bold and italics, the first bold after a letter is an apostrophe and italics: the possessive of an italic name.
+    Four are an apostrophe and bold, more than five are apostrophes and both. If a line has an odd number of both bold
+    and italics, the first bold after a letter is an apostrophe and italics: the possessive of an italic name.
     """
     runs = [len(run) for run in _QUOTES.findall(line)]
     bold, italic = len(runs) - runs.count(2), len(runs) - runs.count(3) - runs.count(4)
     if bold % 2 and italic % 2:
         line = _LETTER_BOLD.sub("'", line, count=1)
-    elif {*runs} <= {2, 3, 5}:  # nearly all lines: nothing stays of them
+    elif {*runs} <= {2, 3, 5}:  # nearly all lines: no apostrophe stays
         return _QUOTES.sub("", line)
     return _QUOTES.sub(lambda run: "'" * {4: 1}.get(len(run[0]), len(run[0]) - 5), line)
 
 
-def _mend(text: str) -> str:
-    """The text without its marks, and without the brackets, commas and spaces that only served what was dropped."""
+def _repair(text: str) -> str:
+    """Remove the marks, and the brackets, commas and spaces that only served what was dropped."""
     text = _TRACELESS.sub("", text)
     if MARK not in text:
         return text
-    text = _PARENTHESES.sub(_mend_parentheses, text)
+    text = _PARENTHESES.sub(_repair_parentheses, text)
     lines = []
     for line in text.split("\n"):
         if MARK in line:
-            if not re.search(r"\w", line.replace(HELD, "x")):
+            if not re.search(r"\w", line.replace(PLACEHOLDER, "x")):
                 continue
             line = _AFTER_STOP.sub("", line)
             line = _AFTER_BRACKET.sub("", line)
@@ -480,12 +479,11 @@ def _mend(text: str) -> str:
     return "\n".join(lines)
 
 
-def _mend_parentheses(match: re.Match) -> str:
-    parts = re.split(r"([;,]\s*)", match[2])
-    kept = ""
-    for index in range(0, len(parts), 2):
-        part = parts[index]
-        if MARK in part and _EMPTY_PART.fullmatch(part):
-            continue
-        kept += (parts[index - 1] if kept else "") + part
+def _repair_parentheses(match: re.Match) -> str:
+    kept = separator = ""
+    for index, piece in enumerate(re.split(r"([;,]\s*)", match[2])):
+        if index % 2:
+            separator = piece
+        elif MARK not in piece or not _EMPTY_PIECE.fullmatch(piece):
+            kept += (separator if kept else "") + piece
     return f"{match[1]}{kept}{match[3]}" if kept.strip(f" \t{MARK}") else MARK

@@ -113,7 +113,7 @@ class FileCount:
 
     def state(self) -> dict[str, Any]:
         """The state for `resume`. To be called while all threads are between two blocks."""
-        unfinished = [[source.number, *source.place] for source in self._open if not source.done]
+        unfinished = [[source.number, *source.resume_at] for source in self._open if not source.done]
         return {
             "documents": self.documents,
             "bytes_of": self.bytes_of,
@@ -128,7 +128,7 @@ class FileCount:
         unfinished = {number: place for number, *place in state["places"]["unfinished"]}
         for number, place in unfinished.items():
             source = self._opened(number)
-            source.place = place
+            source.resume_at = place
             self._open.append(source)
         done = (source for number, source in enumerate(self._paths[: self._next]) if number not in unfinished)
         self._read = sum(map(size_of, done))

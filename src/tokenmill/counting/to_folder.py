@@ -17,10 +17,10 @@ from typing import Any
 from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, remove, sync_tree
 from ..jobs.progress import Progress, drawn
-from ..jobs.work import JobOptions, Task, do_parts
+from ..jobs.work import JobOptions, Task, do_tasks
 from ..jobs.working_folder import FILES, WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.blocks import Cut, ReadOptions
-from ..sources.documents import Chosen, parts_of
+from ..sources.documents import SourceSpan, parts_of
 from ..sources.find import OnSkip, Source, size_of
 from ..split import Splitter
 from ..split.patterns import DEFAULT
@@ -72,7 +72,7 @@ def count_to_folder(
             summary = count_in_shards(paths, folder, splitter, options, job, on_skip, show)
         else:
             count_all = partial(_count_all, paths, splitter, options, job)
-            ((values, resumed),) = do_parts("count", [stored_size(paths)], count_all, folder, job, on_skip, show)
+            ((values, resumed),) = do_tasks("count", [stored_size(paths)], count_all, folder, job, on_skip, show)
             summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
@@ -84,7 +84,7 @@ def count_to_folder(
 
 
 def _count_all(
-    paths: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, _: int, task: Task
+    paths: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, task: Task
 ) -> dict[str, Any]:
     """Count all sources, with checkpoints. Then write the files of the output to the folder `output`."""
     spill = Spill(task.folder, durable=True)
@@ -150,13 +150,13 @@ def count_in_shards(
     weighing = Weighing(sources, options.weights)
     sizes = [sum(size for _, size, _ in shard) for shard in shards]
     count = partial(_count_shard, shards, splitter, options, job.num_threads or 1, limit, weighing)
-    counted = do_parts("count", sizes, count, folder, job, on_skip, progress)
+    counted = do_tasks("count", sizes, count, folder, job, on_skip, progress)
     values = [value for value, _ in counted]
     runs = [Run.from_json(folder.path, value["run"]) for value in values]
     if len(runs) > Spill.MANY:
         groups = [runs[first : first + Spill.MANY] for first in range(0, len(runs), Spill.MANY)]
         sizes = [sum(run.nbytes for run in group) for group in groups]
-        merged = do_parts("combine", sizes, partial(_merge_runs, groups), folder, job, progress=progress)
+        merged = do_tasks("combine", sizes, partial(_merge_runs, groups), folder, job, progress=progress)
         runs = [Run.from_json(folder.path, run) for run, _ in merged]
     bytes_of = [sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)]
     documents = sum(value["documents"] for value in values)
@@ -164,7 +164,7 @@ def count_in_shards(
     make_folder(folder.path / "output")
     n = files_for(metadata.total_bytes)
     write = partial(_write_file, runs, metadata, n, options.min_count)
-    totals = WrittenTotals.sum(value for value, _ in do_parts("merge", [1] * n, write, folder, job, progress=progress))
+    totals = WrittenTotals.sum(value for value, _ in do_tasks("merge", [1] * n, write, folder, job, progress=progress))
     for path in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
         remove(path)
     resumed_bytes = sum(sum(value["bytes_of"]) for value, resumed in counted if resumed)
@@ -172,42 +172,41 @@ def count_in_shards(
 
 
 def _count_shard(
-    shards: Sequence[list[Chosen]],
+    shards: Sequence[list[SourceSpan]],
     splitter: Splitter,
     options: CountOptions,
     num_threads: int,
     memory_limit: int,
     weighing: Weighing,
-    shard: int,
     task: Task,
 ) -> dict[str, Any]:
     """Count a shard, within the memory limit, into a sorted run."""
-    paths, spans = [path for path, _, _ in shards[shard]], [span for *_, span in shards[shard]]
+    paths, spans = [path for path, _, _ in shards[task.number]], [span for *_, span in shards[task.number]]
     files = FileCount(paths, cut_of(splitter), options, task.on_skip, weighing, spans)
     new = partial(Counter, splitter)
     with temporary_spill(task.folder) as spill, Threads(new, num_threads, memory_limit, spill) as threads:
         files.run(threads, task.show)
         spill.compact()
-        run = write_run(task.folder / f"run-{shard:05}.arrow", spill.sources(threads.tables()), durable=True)
+        run = write_run(task.folder / f"run-{task.number:05}.arrow", spill.sources(threads.tables()), durable=True)
         numbers = {"documents": files.documents, "bytes_of": files.bytes_of, "skipped": files.skipped}
         return numbers | {"run": run.to_json()}
 
 
-def _merge_runs(groups: Sequence[Sequence[Run]], group: int, task: Task) -> list[Any]:
+def _merge_runs(groups: Sequence[Sequence[Run]], task: Task) -> list[Any]:
     """Merge some runs into one, so that no later task reads too many."""
-    return write_run(task.folder / f"merged-{group:05}.arrow", groups[group], durable=True).to_json()
+    return write_run(task.folder / f"merged-{task.number:05}.arrow", groups[task.number], durable=True).to_json()
 
 
 def _write_file(
-    runs: Sequence[Run], metadata: CountsMetadata, files: int, min_count: int, number: int, task: Task
+    runs: Sequence[Run], metadata: CountsMetadata, files: int, min_count: int, task: Task
 ) -> tuple[int, int, int]:
     """Write one of the files of the output."""
-    with atomic_file(task.folder / "output" / name_of_file(number, files)) as file:
-        rows = merge_partition(runs, number, files.bit_length() - 1)
+    with atomic_file(task.folder / "output" / name_of_file(task.number, files)) as file:
+        rows = merge_partition(runs, task.number, files.bit_length() - 1)
         return write_file(file, metadata, rows, scaled(min_count, metadata.scale))
 
 
-def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[list[Chosen]]:
+def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[list[SourceSpan]]:
     """Divide sources into shards of about `nbytes` on disk: small files together, large ones in spans."""
     n = 1 + sum(map(size_of, sources)) // nbytes
     return [*filter(None, parts_of(sources, read, range(1, n + 1), n, cut=cut))]

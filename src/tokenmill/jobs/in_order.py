@@ -1,4 +1,4 @@
-"""Work on several threads whose results come in the order of the items."""
+"""Map on several threads, with the results in the order of the items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 def map_in_order(
     pool: Executor | None, function: Callable[[T], R], items: Iterable[T], at_once: int = 4
 ) -> Iterator[R]:
-    """Like pool.map, but only `at_once` calls run or have a result that waits. Without a pool, this thread makes them."""
+    """Like pool.map, but at most `at_once` calls run or have a waiting result. Without a pool, map on this thread."""
     if pool is None:
         yield from map(function, items)
         return
@@ -28,7 +28,7 @@ def map_in_order(
             if not waiting:
                 return
             while not waiting[0].done():
-                wait([waiting[0]], 0.1)  # Ctrl-C is heard between two waits
+                wait([waiting[0]], 0.1)  # the timeout lets Ctrl-C through
             yield waiting.popleft().result()
     finally:
         for future in waiting:

@@ -1,7 +1,7 @@
-"""Outputs: after a crash or a loss of power each is the old one or the new one, whole.
+"""Outputs: after a crash or a loss of power each is the whole old one or the whole new one.
 
-A file or folder is written under a temporary name in the same folder and synced. Then it is renamed, and the folder is synced.
-A job deletes its checkpoints after that. Devices and pipes are written directly.
+A file or folder is written under a temporary name in the same folder and synced. Then it is renamed, and the folder is
+synced. A job deletes its checkpoints after that. Devices and pipes are written directly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..sources.find import STDIN, find_sources, ignore_skip, is_url
 
 OVERWRITE = OptionName("overwrite", True)
 StrPath = str | os.PathLike[str]
-written: list[Path] = []  # the outputs that this process has finished, for the message of one that is stopped
+written: list[Path] = []  # the outputs that this process has finished, for the message at Ctrl-C
 
 
 @contextlib.contextmanager
@@ -36,7 +36,7 @@ def output_errors(path: StrPath) -> Iterator[None]:
 
 
 class _OutputFile(io.FileIO):
-    """A file whose write errors are OutputErrors: an OSError of a source is never taken for one of the output."""
+    """A file whose write errors are OutputErrors, unlike the OSErrors of a source."""
 
     def write(self, data: Any) -> int:
         with output_errors(str(self.name)):
@@ -48,38 +48,38 @@ class _OutputFile(io.FileIO):
 
 
 def open_output(path: StrPath, mode: str = "wb") -> IO[Any]:
-    """Open a file for writing: "wb", "xb", "r+b" (to go on with one that is there), or "w" and "x" for text."""
+    """Open a file for writing: "wb", "xb", "r+b" (to write to an existing one), or "w" and "x" for text."""
     with output_errors(path):
         file = io.BufferedWriter(_OutputFile(os.fspath(path), mode.replace("b", "")))
     return file if "b" in mode else io.TextIOWrapper(file, "utf-8", newline="\n")
 
 
 def sync(*paths: StrPath) -> None:
-    """Wait until files are on the disk, and the names that folders list."""
+    """Wait until files, and the lists of names of folders, are on the disk."""
     for path in paths:
         with output_errors(path):
             sync_path(path)
 
 
 def sync_tree(folder: Path) -> None:
-    """Wait until a folder is on the disk with all that is in it."""
+    """Wait until a folder and all its files are on the disk."""
     for path in folder.iterdir():
         sync_tree(path) if path.is_dir() else sync(path)
     sync(folder)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing, on the disk too."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    """Create a folder and the missing ones above it, and sync them."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     with output_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    for each in reversed(missing):
-        sync(each.parent)
+    for path in reversed(missing):
+        sync(path.parent)
 
 
 @contextlib.contextmanager
 def atomic_file(path: StrPath, mode: str = "wb", *, overwrite: bool = True) -> Iterator[IO[Any]]:
-    """Open a temporary file beside `path`. Rename it to `path` on success, delete it on any exception.
+    """Open a temporary file next to `path`. Rename it to `path` on success, delete it on any exception.
 
     A device or a pipe is written directly.
     overwrite: replace an existing file, also one that another process has written in the meantime.
@@ -104,7 +104,7 @@ def _atomic(
     paths: Iterable[Path], mode: str, stale: Iterable[Path] = (), overwrite: bool = True
 ) -> Iterator[list[IO[Any]]]:
     waiting = []
-    with contextlib.ExitStack() as temporary:
+    with contextlib.ExitStack() as cleanup:
         with contextlib.ExitStack() as opened:
             files = []
             for path in paths:
@@ -113,11 +113,12 @@ def _atomic(
                     continue
                 target = path.absolute()
                 make_folder(target.parent)
-                waiting.append((temporary.enter_context(_beside(target)), target))
+                temporary = cleanup.enter_context(_temporary_path(target))
+                waiting.append((temporary, target))
                 # "x" creates the file with the permissions that the umask leaves.
-                files.append(opened.enter_context(open_output(waiting[-1][0], mode.replace("w", "x"))))
+                files.append(opened.enter_context(open_output(temporary, mode.replace("w", "x"))))
             yield files
-        sync(*(beside for beside, _ in waiting))
+        sync(*(temporary for temporary, _ in waiting))
         refuse_existing(*(target for _, target in waiting), overwrite=overwrite)
         for path in stale:
             remove(path)
@@ -126,47 +127,47 @@ def _atomic(
 
 @contextlib.contextmanager
 def atomic_folder(path: StrPath, is_own: Callable[[Path], bool], *, overwrite: bool = True) -> Iterator[Path]:
-    """Give a temporary folder beside `path`. It replaces `path` on success and is deleted on any exception.
+    """Yield a temporary folder next to `path`. It replaces `path` on success and is deleted on any exception.
 
-    An existing folder at `path` is replaced whole, so no file of an older output stays behind. See `refuse_folder`.
+    An existing folder at `path` is replaced whole, so no file of an older output remains. See `refuse_folder`.
     overwrite: replace an existing folder, also one that another process has written in the meantime.
     """
     refuse_folder(path, is_own, overwrite=overwrite)
     target = Path(path).absolute()
     make_folder(target.parent)
-    with _beside(target) as beside:
-        with output_errors(beside):
-            beside.mkdir()
-        yield beside
-        sync_tree(beside)
+    with _temporary_path(target) as temporary:
+        with output_errors(temporary):
+            temporary.mkdir()
+        yield temporary
+        sync_tree(temporary)
         refuse_folder(path, is_own, overwrite=overwrite)
-        if target.is_dir() and exchange_paths(beside, target):
-            sync(target.parent)  # the old folder has the name beside now, and is deleted
+        if target.is_dir() and exchange_paths(temporary, target):
+            sync(target.parent)  # the old folder has the temporary name now, and is deleted
             written.append(target)
         else:
-            publish([(beside, target)])
+            publish([(temporary, target)])
 
 
 @contextlib.contextmanager
-def _beside(target: Path) -> Iterator[Path]:
-    """A name beside `target` that nothing else has; what has it at the end is deleted."""
-    beside = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
+def _temporary_path(target: Path) -> Iterator[Path]:
+    """Yield an unused path next to `target`. Delete its file or folder at the end."""
+    path = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
     try:
-        yield beside
+        yield path
     finally:
-        remove(beside)
+        remove(path)
 
 
 def temporary_folder(parent: StrPath) -> contextlib.AbstractContextManager[Path]:
-    """The name of a new folder in `parent`, which is made when it is needed, and deleted at the end."""
-    return _beside(Path(parent, "tokenmill"))
+    """Yield the path for a new folder in `parent`, to be created by the caller. Delete it at the end."""
+    return _temporary_path(Path(parent, "tokenmill"))
 
 
 def publish(files: Iterable[tuple[Path, Path]]) -> None:
-    """Rename files and folders, which are on the disk, to their places, and bring their names to the disk.
+    """Rename files and folders, which are on the disk, to their targets, and sync the folders.
 
-    Called again after a crash, it renames the rest. Of several the last describes the others: an older one is deleted first,
-    and the new one comes last. A folder in the way is moved beside the new one, under the name `replaced`, and deleted.
+    Called again after a crash, it renames the rest. Of several, the last describes the others: the old one is deleted
+    first, and the new one renamed last. A folder at the target is renamed first, and deleted at the end.
     """
     files = list(files)
     waiting = [(path, target) for path, target in files if path.exists()]
@@ -186,9 +187,9 @@ def publish(files: Iterable[tuple[Path, Path]]) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file, or a folder as far as that is possible."""
+    """Delete a file or a folder, and ignore errors."""
     if path.is_dir() and not path.is_symlink():
-        import shutil  # it takes as long to import as a third of this package
+        import shutil  # late: its import takes a third of the time of this package's
 
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -197,7 +198,7 @@ def remove(path: Path) -> None:
 
 
 def is_device(path: StrPath) -> bool:
-    """Return whether `path` is a device, a pipe, or a name of an open file such as /dev/stdout, which no file replaces."""
+    """Return whether `path` is a device, a pipe, or the name of an open file such as /dev/stdout."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -207,16 +208,16 @@ def is_device(path: StrPath) -> bool:
 
 
 def refuse_devices(*paths: StrPath) -> None:
-    """Raise OutputError if one of the files to be renamed into place has the name of a device or a pipe."""
+    """Raise OutputError if a target of a rename is a device or a pipe."""
     for path in paths:
         if is_device(path):
             raise OutputError(f"{path} is a device or a pipe, which no file replaces. Choose another output.")
 
 
 def refuse_existing(*paths: StrPath, overwrite: bool = False, sources: Iterable[Any] = ()) -> None:
-    """Raise an error if one of the output files `paths` exists, or is a folder. A device or a pipe may be written to.
+    """Raise an error if one of the output files `paths` exists or is a folder. Devices and pipes are allowed.
 
-    sources: what the command reads, which is never replaced; see `refuse_source`.
+    sources: the inputs of the command, which are never replaced; see `refuse_source`.
     """
     refuse_source(sources, *paths)
     for path in map(named, paths):
@@ -230,19 +231,19 @@ def refuse_existing(*paths: StrPath, overwrite: bool = False, sources: Iterable[
 def refuse_folder(
     path: StrPath, is_own: Callable[[Path], bool], *, overwrite: bool = False, sources: Iterable[Any] = ()
 ) -> None:
-    """Raise an error unless an output folder can be made at `path`, before the work begins. It may be there, but empty.
+    """Raise an error unless an output folder can be created at `path`, before the work begins. An empty one may exist.
 
-    is_own: whether a file in it belongs to an earlier output of the same kind, which `overwrite` replaces. A folder that holds
-        anything else is never replaced.
-    sources: what the command reads, which is never replaced; see `refuse_source`.
+    is_own: returns whether a file in it belongs to an earlier output of the same kind, which `overwrite` replaces. A
+        folder with any other file is never replaced.
+    sources: the inputs of the command, which are never replaced; see `refuse_source`.
     """
     target = named(path)
     if not os.path.lexists(target):
         return
-    whole = Path(os.path.realpath(target))
+    folder = Path(os.path.realpath(target))
     if target.is_symlink():
         raise OutputError(f"{target} is a symbolic link. Name the folder that it points to, or another output.")
-    if whole in (Path.cwd(), *Path.cwd().parents) or os.path.ismount(target):
+    if folder in (Path.cwd(), *Path.cwd().parents) or os.path.ismount(target):
         raise OutputError(
             f"{target} is the current folder, one above it or the root of a disk, which cannot be replaced. Name a folder in it."
         )
@@ -251,7 +252,7 @@ def refuse_folder(
 
 
 def refuse_foreign(folder: Path, is_own: Callable[[Path], bool], *, overwrite: bool) -> None:
-    """Raise OutputError if `folder` is a file, or has files of its own kind, which `overwrite` allows, or any others."""
+    """Raise OutputError if `folder` is a file, has foreign files, or has own files and not `overwrite`."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"cannot write the folder {folder}: a file has that name. Choose another output.")
     names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
@@ -264,7 +265,7 @@ def refuse_foreign(folder: Path, is_own: Callable[[Path], bool], *, overwrite: b
 
 
 def refuse_source(sources: Iterable[Any], *outputs: StrPath) -> None:
-    """Raise a UsageError if an output is a file that a command reads, by whatever name, or a folder with one."""
+    """Raise a UsageError if an output is a file that a command reads, under any name, or a folder with one."""
     targets = [(path, Path(os.path.realpath(path))) for path in outputs if os.path.exists(path) and not is_device(path)]
     for source in sources if targets else ():
         if not isinstance(source, str | os.PathLike) or source == STDIN or is_url(source):
@@ -274,29 +275,29 @@ def refuse_source(sources: Iterable[Any], *outputs: StrPath) -> None:
                 folders = Path(os.path.realpath(file)).parents
                 for path, target in targets:
                     if target in folders or os.path.samefile(file, path):
-                        what = f"contains {file}, which" if target in folders else "is a file that"
-                        raise UsageError(f"{path} {what} this command reads. Name another output.")
+                        relation = f"contains {file}, which" if target in folders else "is a file that"
+                        raise UsageError(f"{path} {relation} this command reads. Name another output.")
 
 
 def refuse_source_folder(sources: Iterable[Any], output: StrPath) -> None:
     """Raise a UsageError if an output is a folder that a command reads, also if no file in it would be replaced."""
-    whole = os.path.realpath(output)
-    named = (source for source in sources if isinstance(source, str | os.PathLike))
-    refuse_source((source for source in named if os.path.realpath(source) == whole), output)
+    folder = os.path.realpath(output)
+    paths = (source for source in sources if isinstance(source, str | os.PathLike))
+    refuse_source((path for path in paths if os.path.realpath(path) == folder), output)
 
 
 def refuse_same(*outputs: StrPath) -> None:
-    """Raise a UsageError if two outputs of a command are one file or folder, by whatever name. Both may go to one device."""
-    seen: set[str] = set()
+    """Raise a UsageError if two outputs of a command are one file or folder, under any name. Both may be one device."""
+    targets: set[str] = set()
     for path in outputs:
-        whole = os.path.realpath(path)
-        if whole in seen and not is_device(path):
+        target = os.path.realpath(path)
+        if target in targets and not is_device(path):
             raise UsageError(f"{path} is another output of this command too. Name another output.")
-        seen.add(whole)
+        targets.add(target)
 
 
 def named(path: StrPath) -> Path:
-    """The path of an output. UsageError for an empty name, which would be that of the current folder, for -, and for NUL."""
+    """Return the path of an output. UsageError for an empty name, which would be the current folder, - and NUL."""
     if not os.fspath(path):
         raise UsageError("the name of the output is empty. Name a file or a folder.")
     if os.fspath(path) == STDIN:

@@ -1,4 +1,4 @@
-"""Progress of a long run, as the caller sees it."""
+"""Progress callbacks and bars."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BYTES = ("clean", "count", "encode", "verify", "join")  # the stages that are me
 
 @contextlib.contextmanager
 def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Progress, Console]]:
-    """A callback that draws a bar for each stage, with `below` under the bars; and the console to print above them."""
+    """Yield a callback that draws a bar for each stage, above `below`; and the console to print above the bars."""
     from rich import progress as rich
     from rich.console import Console
 
@@ -50,18 +50,18 @@ def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Pr
             if stage not in tasks:
                 tasks[stage] = drawn.add_task(STAGES.get(stage, stage.capitalize()), total=total, speed="")
             task = drawn.tasks[tasks[stage]]
-            if done < task.completed:  # the stage begins again, on other data
+            if done < task.completed:  # the stage begins again, with other data
                 drawn.reset(task.id, total=total)
             shown = f"{done:,}"
             if stage in BYTES:
-                seconds = task.elapsed or 0.0  # of less than one no speed is told
+                seconds = task.elapsed or 0.0  # the speed of the first second is not shown
                 shown = f"{done / 1e6 / seconds:,.1f} MB/s" if seconds > 1 else f"{done / 1e6:,.1f} MB"
             drawn.update(task.id, completed=done, total=total, speed=shown)
             if show is not None:
                 show()
 
         yield progress, drawn.console
-        for task in drawn.tasks:  # a stage is done, though its total was an estimate
+        for task in drawn.tasks:  # all stages are done, though their totals were estimates
             drawn.update(task.id, total=task.completed if task.total is None else task.total)
             drawn.update(task.id, completed=task.total)
         if show is not None:
@@ -69,7 +69,7 @@ def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Pr
 
 
 def _notebook(drawn: Any) -> Callable[..., None]:
-    """Return a function that draws the bars in one output of a notebook cell, a few times a second. rich needs ipywidgets for that."""
+    """Return a function that draws the bars in one output of a notebook cell. rich itself would need ipywidgets."""
     from IPython.display import display
     from rich.console import Console
 
@@ -89,7 +89,7 @@ def _notebook(drawn: Any) -> Callable[..., None]:
 
 @contextlib.contextmanager
 def drawn(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """The callback for the argument `progress` of a public function: True draws a bar for each stage."""
+    """Yield the callback for the argument `progress` of a public function: True draws a bar for each stage."""
     if progress is True:
         with bars() as (show, _):
             yield show
@@ -113,9 +113,9 @@ def part_of(progress: Progress | None, number: int, parts: int) -> Progress | No
 
 
 class Meter:
-    """Adds up how much of several sizes is done, and reports it as show(done, total).
+    """The sum of what is done of several sizes, reported as show(done, total).
 
-    sizes: one for each source or part; None if it is unknown, and then the total is None.
+    sizes: one for each source or task; None if it is unknown, and then the total is None.
 
     >>> meter = Meter(print, [10, 20, 30])
     >>> meter.at(1, 5)
@@ -139,11 +139,11 @@ class Meter:
             self._show(self._sum, self._total)
 
     def part(self, number: int) -> Progress:
-        """Return the callback for the part of one size."""
+        """Return a progress callback that records what is done of one size."""
         return lambda stage, done, total: self.set(number, done)
 
     def at(self, number: int, done: int = 0) -> None:
-        """Record that everything before one size is done, and how much of it."""
+        """Record how much of one size is done, and that all sizes before it are done."""
         while self._first < number:
             self._put(self._first, self._sizes[self._first] or 0)
             self._first += 1

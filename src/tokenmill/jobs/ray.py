@@ -1,6 +1,6 @@
-"""The Ray engine: do the parts of a job as tasks on a cluster, and raise their failures as tokenmill's errors.
+"""The Ray engine: do the tasks of a job on a cluster, and raise their failures as tokenmill's errors.
 
-Ray places the tasks, and retries those that were lost with a machine. The tasks exchange files in the working folder.
+Ray distributes the tasks, and retries those that were lost with a machine. They exchange files in the working folder.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ RETRIES = 10  # of a task whose machine or process was lost
 CONNECT_SECONDS = 10.0
 
 
-def finished_tasks(do: Callable[[int], None], parts: Sequence[int], address: str | None, cores: int) -> Iterator[int]:
-    """Yield the parts as tasks of `cores` cores have done them. The first that fails raises its error and cancels the others."""
+def finished_tasks(do: Callable[[int], None], numbers: Sequence[int], address: str | None, cores: int) -> Iterator[int]:
+    """Do tasks on `cores` cores each. Yield their numbers as they end. A failure is raised, and cancels the others."""
     with connected(address) as ray:
         remote = ray.remote(num_cpus=cores, max_retries=RETRIES)(_run)
         shared = ray.put((do, os.getcwd()))
-        tasks = {remote.remote(shared, part): part for part in parts}
+        tasks = {remote.remote(shared, number): number for number in numbers}
         waiting = list(tasks)
         try:
             while waiting:
@@ -45,16 +45,16 @@ def finished_tasks(do: Callable[[int], None], parts: Sequence[int], address: str
                 ray.cancel(reference, force=False)
 
 
-def _run(shared: tuple[Callable[[int], None], str], part: int) -> None:
+def _run(shared: tuple[Callable[[int], None], str], number: int) -> None:
     do, directory = shared
     with contextlib.suppress(OSError):  # relative names of sources are relative to the directory of the caller
         os.chdir(directory)
-    do(part)
+    do(number)
 
 
 @contextlib.contextmanager
 def connected(address: str | None) -> Iterator[Any]:
-    """The module ray, connected to a cluster; see `JobOptions.ray_address`. A Ray started here is stopped afterwards."""
+    """Yield the module ray, connected to a cluster; see `JobOptions.ray_address`. Stop a Ray that was started here."""
     ray = require("ray", "ray", "the engine ray")
     if ray.is_initialized():
         yield ray
@@ -73,7 +73,7 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself tries for minutes if nobody answers."""
+    """Raise InputError if nothing listens at the address. Ray itself would try for minutes."""
     match = re.fullmatch(r"(?:ray://)?(\[[0-9a-fA-F:]+\]|[^\[\]:/]+):(\d+)/?", address)
     if not match:
         return  # "auto" and the like: Ray knows at once

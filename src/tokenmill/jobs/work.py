@@ -1,7 +1,7 @@
-"""A job in parts: which are done on this machine, or on a Ray cluster, and each only once.
+"""The tasks of a job, done on this machine or on a Ray cluster, each only once.
 
-A part that is finished leaves a state with its result in the working folder. A job that is run again does the other
-parts only. A part may save states of its own, to resume in the middle.
+A finished task leaves a state with its result in the working folder. A job that is run again does only the other tasks.
+A task may save states of its own, to resume in the middle.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Overwrite = Annotated[bool, Option("Overwrite an output that exists.", "--force"
 class JobOptions(Options):
     """Execution options. The output does not depend on them.
 
-    num_threads: threads (processes for `clean`). None is one for each core; on Ray, one for each task.
+    num_threads: threads (processes for `clean`). None is one per core; on Ray, one per task.
     ray_address: "auto", "head:6379" or "ray://head:10001". None uses the Ray that this process is connected to or that runs on
         this machine, or starts one. All machines must see the sources and the output under the same paths.
-    checkpoint_every: seconds between two checkpoints within a part. None is the default of the job.
+    checkpoint_every: seconds between two checkpoints within a task. None is the default of the job.
     overwrite: replace an existing output.
     """
 
@@ -53,7 +53,7 @@ class JobOptions(Options):
 
     @classmethod
     def of(cls, job: JobOptions | None, num_threads: int | None) -> JobOptions:
-        """`job`, or its defaults, with `num_threads` if that is given."""
+        """Return `job`, or the defaults, with `num_threads` unless that is None."""
         job = job or cls()
         return job if num_threads is None else replace(job, num_threads=num_threads)
 
@@ -76,46 +76,46 @@ class JobOptions(Options):
 
 @dataclass
 class Task:
-    """The context of one part of a job.
+    """One task of a job, and its context.
 
-    stage, part: its name, for states.
+    stage, number: the beginning of the names of its states.
     on_skip: called for what cannot be read; None if that is an error.
-    show: called with the number of bytes that are done of the part.
-    progress: for stages beyond that of the part; None on Ray.
+    show: called with the number of bytes done of the task.
+    progress: for further stages; None on Ray.
     """
 
     working_folder: WorkingFolder
     stage: str
-    part: int
+    number: int
     on_skip: OnSkip | None = None
     show: Callable[[int], None] = lambda done: None
     progress: Progress | None = None
 
     @property
     def folder(self) -> Path:
-        """The working folder of the job."""
         return self.working_folder.path
 
+    @property
+    def name(self) -> str:
+        return f"{self.stage}-{self.number:05}"
+
     def load(self, step: int = 0) -> Any:
-        """The state of the part that was saved for this step; None if there is none."""
-        return self.working_folder.load(self._name(step))
+        """Return the state that was saved for this step; None if there is none."""
+        return self.working_folder.load(f"{self.name}.{step:04}")
 
     def states(self) -> list[Any]:
-        """The states of all steps."""
+        """Return the states of all steps."""
         return list(itertools.takewhile(lambda state: state is not None, map(self.load, itertools.count())))
 
     def save(self, state: Any, step: int = 0) -> None:
-        """Save a state from which the part can go on."""
-        self.working_folder.save(self._name(step), state)
-
-    def _name(self, step: int) -> str:
-        return f"{self.stage}-{self.part:05}.{step:04}"
+        """Save a state from which the task can resume."""
+        self.working_folder.save(f"{self.name}.{step:04}", state)
 
 
-Work = Callable[[int, Task], Any]
+Work = Callable[[Task], Any]
 
 
-def do_parts(
+def do_tasks(
     stage: str,
     sizes: Sequence[int | None],
     do: Work,
@@ -124,53 +124,53 @@ def do_parts(
     on_skip: OnSkip | None = None,
     progress: Progress | None = None,
 ) -> list[tuple[Any, bool]]:
-    """Do all parts that are not finished. Return for each the value of `do`, and whether an earlier run has finished it.
+    """Do all unfinished tasks. Return for each task the value of `do`, and whether an earlier run had finished it.
 
     stage: the name of the work, for progress and for the names of states.
-    sizes: of each part, in bytes of its sources; None where unknown.
-    do: called as do(part, task), does one part, from its saved state if there is one, and returns a value that JSON can hold.
-        For Ray it must be picklable, and a part must be safe to do again.
+    sizes: of each task, in bytes of its sources; None where unknown.
+    do: does one task, from its saved state if there is one, and returns a value that JSON can hold. For Ray it must be
+        picklable, and it must be safe to do a task again.
     """
     meter = Meter(progress and partial(progress, stage), sizes)
-    names = [f"{stage}-{part:05}.done" for part in range(len(sizes))]
-    states = {part: state for part, name in enumerate(names) if (state := folder.load(name)) is not None}
-    resumed = set(states)
-    for part in resumed:
-        meter.set(part, sizes[part] or 0)
-    left = [part for part in range(len(sizes)) if part not in resumed]
-    if job.engine == "local":
-        for part in left:
-            _do(do, Task(folder, stage, part, on_skip, partial(meter.set, part), progress))
-            meter.set(part, sizes[part] or 0)
-    elif left:
+    tasks = [Task(folder, stage, number, on_skip, partial(meter.set, number), progress) for number in range(len(sizes))]
+    states = [folder.load(f"{task.name}.done") for task in tasks]
+    unfinished = [number for number, state in enumerate(states) if state is None]
+    for number, state in enumerate(states):
+        if state is not None:
+            meter.set(number, sizes[number] or 0)
+    if job.engine == "ray" and unfinished:
         from .ray import finished_tasks
 
-        remote = partial(_do_elsewhere, do, folder, stage, on_skip is not None)
-        for part in finished_tasks(remote, left, job.ray_address, job.num_threads or 1):
-            meter.set(part, sizes[part] or 0)
+        remote = partial(_do_remotely, do, folder, stage, on_skip is not None)
+        for number in finished_tasks(remote, unfinished, job.ray_address, job.num_threads or 1):
+            meter.set(number, sizes[number] or 0)
+    else:
+        for number in unfinished:
+            _do(do, tasks[number])
+            meter.set(number, sizes[number] or 0)
     results = []
-    for part, name in enumerate(names):
-        state = states.get(part) or folder.load(name)
-        for skip in state["skips"]:
+    for task, state in zip(tasks, states, strict=True):
+        result = state or folder.load(f"{task.name}.done")
+        for skip in result["skips"]:
             if on_skip is not None:
                 on_skip(Skip(**skip))
-        results.append((state["value"], part in resumed))
+        results.append((result["value"], state is not None))
     return results
 
 
-def _do_elsewhere(do: Work, folder: WorkingFolder, stage: str, may_skip: bool, part: int) -> None:
-    """Do one part in a process that cannot call the caller's functions: what it skips is saved with its result."""
+def _do_remotely(do: Work, folder: WorkingFolder, stage: str, may_skip: bool, number: int) -> None:
+    """Do a task in a process that cannot call `on_skip`: the skips are saved with its result."""
     skips: list[Skip] = []
-    _do(do, Task(folder, stage, part, skips.append if may_skip else None), skips)
+    _do(do, Task(folder, stage, number, skips.append if may_skip else None), skips)
 
 
 def _do(do: Work, task: Task, skips: Sequence[Skip] = ()) -> None:
-    state = {"value": do(task.part, task), "skips": [asdict(skip) for skip in skips]}
-    task.working_folder.save(f"{task.stage}-{task.part:05}.done", state)
+    state = {"value": do(task), "skips": [asdict(skip) for skip in skips]}
+    task.working_folder.save(f"{task.name}.done", state)
 
 
 def group_by_size(sources: Iterable[T], size: int) -> list[list[T]]:
-    """Sources, each a tuple whose second value is its bytes as stored, in order, in groups of about `size` bytes."""
+    """Group sources, in order, to about `size` bytes. The second value of a source is its stored bytes."""
     groups: list[list[T]] = []
     room = 0
     for source in sources:

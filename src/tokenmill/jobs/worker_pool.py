@@ -1,7 +1,7 @@
-"""Processes that work on batches of documents, and survive any document that hangs, crashes or eats the memory.
+"""Worker processes for batches of documents. The pool survives documents that hang, crash or need too much memory.
 
-Each worker is a process that limits its processor time and memory with the operating system's limits, which also hold
-in C code. A batch that fails, or ends its worker, is done again document by document.
+Each worker limits its processor time and memory with the operating system's limits, which also work in C code. A batch
+that fails, or ends its worker, is done again document by document.
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ from .in_order import map_in_order
 NO_MEMORY = "it needs more memory than the limit for one document"
 OUT_OF_MEMORY = 3  # the exit code of a worker that could not even receive a batch
 
-# For each batch ("done", what the task gave) or ("failed", why).
-Answer = tuple[str, Any]
+Answer = tuple[str, Any]  # ("done", the result) or ("failed", the reason)
 Tag = TypeVar("Tag")
-Answers = list[tuple[Any, Answer]]  # of a batch, or of its documents: what the worker got, and what became of it
+Answers = list[tuple[Any, Answer]]  # a batch with its answer, or each of its documents with its answer
 
 
 class WorkerPool:
     """`num_workers` processes that apply a task to batches, in order of the batches.
 
-    make_task: called in each process, returns the task, which is called with batches. It is pickled, as are batches and answers.
-    documents: gives the documents of a batch that failed, each as a batch of its own.
-    seconds: the processor time that a batch may take. memory: the bytes that a worker may grow by.
+    make_task: called in each process, returns the task, a function of a batch. Pickled, as are batches and answers.
+    documents: returns the documents of a failed batch, each as a batch.
+    seconds: the limit of processor time for a batch. memory: the limit in bytes for the growth of a worker.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class WorkerPool:
         self._documents = documents
         self._num_workers = num_workers
         self._seconds = seconds
-        self._of_thread = threading.local()  # its worker, which starts when it is needed
+        self._of_thread = threading.local()  # the worker of each thread, which starts when it is needed
         self._all: list[_Worker] = []
         self._closed = False
         self._threads = ThreadPoolExecutor(num_workers, "tokenmill-worker")
@@ -69,7 +68,7 @@ class WorkerPool:
             worker.kill()
 
     def map(self, batches: Iterable[tuple[Any, Tag]]) -> Iterator[tuple[Answers, Tag]]:
-        """For each batch its answers, with what came with it; at most a few batches are held at a time."""
+        """Yield the answers of each batch with its tag. Only a few batches are in memory at a time."""
         return map_in_order(
             self._threads, lambda batch: (self._run(batch[0]), batch[1]), batches, 2 * self._num_workers + 1
         )
@@ -84,16 +83,16 @@ class WorkerPool:
 
     def _try(self, batch: Any) -> Answer:
         worker: _Worker | None = getattr(self._of_thread, "worker", None)
-        how: str = "ready"
+        outcome: str = "ready"
         answer: Any = None
         if worker is None:
             worker = self._of_thread.worker = _Worker()
             self._all.append(worker)
-            how, answer = worker.work(self._start)
-        started = how == "ready"
+            outcome, answer = worker.work(self._start)
+        started = outcome == "ready"
         if started and not self._closed:
-            how, answer = worker.work(batch, self._seconds)
-        if how == "died":
+            outcome, answer = worker.work(batch, self._seconds)
+        if outcome == "died":
             self._of_thread.worker = None
             self._all.remove(worker)
             worker.kill()
@@ -101,7 +100,7 @@ class WorkerPool:
             raise TokenmillError("the workers were stopped")
         if not started:
             raise TokenmillError(f"a worker process failed: {answer[1]}")
-        return ("failed", answer[0]) if how == "died" else (how, answer)
+        return ("failed", answer[0]) if outcome == "died" else (outcome, answer)
 
 
 class _Worker:
@@ -120,7 +119,7 @@ class _Worker:
         )
 
     def work(self, batch: Any, seconds: float = 0.0) -> Answer:
-        """The answer, first "ready"; or "died" and why, after `seconds` of processor time or 20 times as long."""
+        """Return the answer, at first ("ready", None); or ("died", reasons), at the latest after 20 times `seconds`."""
         assert self._process.stdin is not None and self._process.stdout is not None
         too_slow = threading.Event()
 
@@ -151,7 +150,7 @@ class _Worker:
             clock.cancel()
 
     def kill(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process, and close its pipes."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -161,16 +160,16 @@ class _Worker:
 
 
 def send(pipe: IO[bytes], value: Any) -> None:
-    """Write one value to the other side, which reads it with `pickle.load`."""
+    """Write a value, pickled, to a pipe."""
     pickle.dump(value, pipe)
     pipe.flush()
 
 
 def serve() -> None:
-    """Apply a task to batches from standard input, in a worker's process, and write the answers to standard output, pickled."""
+    """Run a worker: apply the task to the batches from standard input, and write the answers to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     channel = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints goes to the messages
+    os.dup2(2, 1)  # the prints of libraries go to the messages
     try:
         make_task, seconds, memory = pickle.load(sys.stdin.buffer)
         task = make_task()
@@ -202,6 +201,6 @@ def _answer(task: Callable[[Any], Any], batch: Any, seconds: float) -> Answer:
 
 
 def _limit_time(seconds: float) -> None:
-    """End the process, inside C code too, after so much processor time; 0 for no limit."""
+    """End the process after `seconds` of processor time, inside C code too; 0 for no limit."""
     if hasattr(signal, "setitimer"):  # Windows has only the pool's limit of time by the clock
         signal.setitimer(signal.ITIMER_PROF, seconds)

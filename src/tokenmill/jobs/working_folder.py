@@ -1,14 +1,14 @@
 """The folder in which a job runs, so that an interrupted job resumes.
 
-It exists while the job is unfinished, and holds
+It exists while the job is unfinished, and contains
 
     lock            locked by the process that does the job
     manifest.json   the key: everything that decides the output
     *.json          saved states
-    ...             what the job writes
+    ...             the files of the job
 
-A state is written by rename, after the files that it describes are on the disk, and all of them are deleted after the output
-is. So the states are true whenever the process dies or the power fails.
+A state is written by rename, after the files that it describes are on the disk. All states are deleted after the output
+is on the disk. So they are correct whenever the process dies or the power fails.
 """
 
 from __future__ import annotations
@@ -27,20 +27,19 @@ from ..sources.remote import version_at
 from .outputs import StrPath, atomic_file, is_device, make_folder, output_errors, publish, remove, sync
 
 MANIFEST = "manifest"
-FILES = "files"  # the state of a job whose files are finished: from here on, those in their places may be its own
+FILES = "files"  # the state of a job whose files are finished: from now on, files at the targets may be its own
 VERSION = 2
 
 
 class WorkingFolder:
-    """The states of a job, and the place for its files."""
+    """A folder with the states and the files of a job. can_restart: whether the job has the option `resume`."""
 
     def __init__(self, path: Path, can_restart: bool = True) -> None:
-        """can_restart: whether the job has the option `resume`."""
         self.path = path
         self._can_restart = can_restart
 
     def load(self, name: str) -> Any:
-        """The state that was saved under this name; None if there is none."""
+        """Return the state that was saved under this name; None if there is none."""
         path = self.path / f"{name}.json"
         try:
             return json.loads(path.read_bytes())
@@ -50,16 +49,16 @@ class WorkingFolder:
             raise UsageError(f"{path} cannot be read: {error}. ", *self._how_to_restart()) from error
 
     def save(self, name: str, value: Any) -> None:
-        """Write a state: a value that JSON can hold. The files that it describes must be on the disk."""
+        """Save a state, a value that JSON can hold. The files that it describes must be on the disk."""
         with atomic_file(self.path / f"{name}.json", "w") as file:
             json.dump(value, file)
 
     def publish(self, files: Iterable[tuple[str, Path]]) -> None:
-        """Rename finished files and folders to their places: see `outputs.publish`."""
+        """Rename finished files and folders to their targets: see `outputs.publish`."""
         publish((self.path / name, target) for name, target in files)
 
     def missing(self, what: str | os.PathLike) -> UsageError:
-        """The error for a file that a state names and that is not there, or is too short."""
+        """Return the error for a file of a state that is missing or too short."""
         return UsageError(f"{os.fspath(what)} is missing or damaged. ", *self._how_to_restart())
 
     def clear(self) -> None:
@@ -71,7 +70,7 @@ class WorkingFolder:
                 remove(path)
 
     def refuse_nothing(self, documents: int, left_out: int, first: Skip | None = None) -> None:
-        """Raise an error, and keep nothing, if all that the sources have was left out: see `find.refuse_nothing`."""
+        """Raise an error and clear the folder if all documents were left out: see `find.refuse_nothing`."""
         try:
             refuse_nothing(documents, left_out, first)
         except InputError:
@@ -84,7 +83,7 @@ class WorkingFolder:
         return MANIFEST in names and len(names) > 1
 
     def is_publishing(self) -> bool:
-        """Return whether the finished files were being renamed to their places."""
+        """Return whether the finished files were being renamed to their targets."""
         return self.has_states() and self.load(FILES) is not None
 
     def _check(self, key: dict[str, Any]) -> None:
@@ -104,7 +103,7 @@ class WorkingFolder:
 
 
 def publishing(output: Path) -> bool:
-    """Return whether a job was interrupted while it put `output` into its place. The rest of one killed at its end is deleted."""
+    """Return whether a job was interrupted while it renamed `output`. Clear the folder of one killed at its end."""
     folder = WorkingFolder(path_beside(output))
     if folder.path.is_dir() and not folder.has_states():
         with contextlib.suppress(UsageError, OutputError), _locked(folder.path, output):
@@ -117,10 +116,10 @@ def publishing(output: Path) -> bool:
 def working_folder(
     path: Path, output: Path, key: Mapping[str, Any], resume: bool | None = None
 ) -> Iterator[WorkingFolder]:
-    """Hold the working folder `path` of the job that makes `output`, alone.
+    """Yield the locked working folder `path` of the job that writes `output`.
 
-    key: what decides the output, by name. A job with another key is not resumed: that is a UsageError.
-    resume: False discards what an interrupted job has left. None is for a job without that option.
+    key: everything that decides the output, by name. An unfinished job with another key is a UsageError.
+    resume: False discards an unfinished job. None is for a job without that option.
     The folder is deleted on success. It stays on any exception if a state was saved.
     """
     key = {"version": VERSION, **json.loads(json.dumps(key))}
@@ -143,7 +142,7 @@ def working_folder(
 def alone(output: StrPath | None) -> Iterator[Path | None]:
     """Lock an output that appears after long work: a second process that writes it fails at its start, not at its end.
 
-    Yields the folder with the lock; None for an output that is not locked: a device, or a folder beside which nothing can be written.
+    Yields the folder with the lock; None for an output that is not locked: a device, or a folder in a read-only one.
     """
     folder = None
     with contextlib.ExitStack() as lock:
@@ -154,23 +153,22 @@ def alone(output: StrPath | None) -> Iterator[Path | None]:
                 if path.name:
                     lock.enter_context(_locked(path_beside(path), Path(output)))
                     folder = path_beside(path)
-                    for left in folder.glob(".tokenmill.*.part"):  # the spill of a process that was killed
-                        remove(left)
+                    for spill in folder.glob(".tokenmill.*.part"):  # of a process that was killed
+                        remove(spill)
         yield folder
 
 
 @contextlib.contextmanager
 def _locked(path: Path, output: Path) -> Iterator[None]:
-    """Hold the lock in the folder `path`. It is made, and deleted at the end if nothing but the lock is left in it, with the
-    folders above that were made and are empty.
+    """Create and lock the folder `path`. At the end, delete it if only the lock is left, and empty folders above it.
 
     The last holder of the lock may delete it before it is locked here, so it must still be the file of that name.
     """
     lock: IO[bytes] | None = None
-    held = False
-    made = [path, *(folder for folder in path.parents if not folder.exists())]
+    locked = False
+    created = [path, *(folder for folder in path.parents if not folder.exists())]
     try:
-        while not held:
+        while not locked:
             if lock is not None:
                 lock.close()
             make_folder(path)
@@ -182,28 +180,28 @@ def _locked(path: Path, output: Path) -> Iterator[None]:
                     raise UsageError(
                         f"another process is writing {output}. Wait until it ends, or choose another output."
                     ) from error
-                held = os.path.samestat(os.fstat(lock.fileno()), os.stat(path / "lock"))
+                locked = os.path.samestat(os.fstat(lock.fileno()), os.stat(path / "lock"))
         yield
     finally:
         with lock or contextlib.nullcontext(), contextlib.suppress(OSError, ValueError):
-            if lock is not None and not held:
+            if lock is not None and not locked:
                 lock_file(lock)  # fails if another process holds it
             if lock is not None and os.name == "nt":  # Windows does not delete open files
                 lock.close()
             if lock is not None and os.listdir(path) == ["lock"]:
                 (path / "lock").unlink()
-            for folder in made:
+            for folder in created:
                 folder.rmdir()
 
 
 def path_beside(output: Path) -> Path:
-    """The working folder of an output that appears by rename: hidden, beside it."""
+    """Return the path of an output's working folder: hidden, next to the output."""
     output = output.absolute()
     return output.with_name(f".{output.name}.unfinished")
 
 
 def fingerprint(sources: Sequence[Path | str]) -> str:
-    """A hash that changes when the sources change: of their names, sizes and dates, of URLs also of other signs of a version."""
+    """Return a hash of the sources: of their names, sizes and dates, and of URLs also of other fields of a version."""
     import hashlib
 
     digest = hashlib.sha256()

@@ -26,7 +26,7 @@ from ..counting.reading import stored_size
 from ..errors import UsageError, printable
 from ..jobs.progress import Meter, Progress
 from ..sources.blocks import Block, ReadOptions
-from ..sources.documents import Place, blocks_of, documents_of, refuse_text
+from ..sources.documents import ResumePoint, blocks_of, documents_of, refuse_text
 from ..sources.find import can_read_again, find_sources, report_skips, shown
 from ..split import Splitter
 from ..tokenizer import Tokenizer
@@ -461,6 +461,6 @@ def text_blocks(sources: Sequence[Path | str], read: ReadOptions, **opening: Any
     def cut(buffer: bytearray, start: int, length: int) -> int:
         return buffer.rfind(b"\n", start, length) + 1
 
-    for block, _, _ in blocks_of([(source, 0, None) for source in sources], Place(), read, cut=cut, **opening):
+    for block, _, _ in blocks_of([(source, 0, None) for source in sources], ResumePoint(), read, cut=cut, **opening):
         block.finish()
         yield block

@@ -1,8 +1,8 @@
-"""The cutting kernel: a buffer of text into documents, in place, and the items of a JSON array into lines.
+"""The cutting kernel: cuts a buffer of text into documents, and makes the items of a JSON array lines.
 
-A cutter gets a buffer that begins where a document begins. It moves the documents that end in the buffer to its front,
-without line ends and separators, and writes where each of them ends and where it was. What is left after the last
-of them must be given again, with more text after it.
+The buffer begins at the start of a document. A cutter moves the documents that end in the buffer to its front, without
+line ends and separators, and writes the end and the number of each. The rest after the last of them must be passed
+again, with more text after it.
 """
 
 import cython
@@ -35,7 +35,7 @@ def _find(text: cython.pointer(uint8_t), start: cython.size_t, length: cython.si
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_space(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.size_t) -> cython.bint:
-    """Whether text[start:end] is ASCII white space."""
+    """Return whether text[start:end] is ASCII white space."""
     while start < end and (text[start] == 32 or 9 <= text[start] <= 13):
         start += 1
     return start == end
@@ -66,16 +66,16 @@ def _count(text: cython.pointer(uint8_t), at: cython.size_t, end: cython.size_t,
 class Cutter:
     """Cuts text at a separator, at the ends of its lines, or into runs of lines with blank lines between them.
 
-    Empty documents are none. Carriage returns at the end of a line are left out, but at a separator.
+    Empty documents are left out. Carriage returns at the end of a line are removed, but not before a separator.
 
     separator: b"\\n" for lines. blank: whether documents are runs of lines.
-    dense: whether lines of white space are no documents. Of a separator and of blank lines they never are.
-    limit: documents of more bytes, as they are in the source, are left out, and their places appended to `too_long`; -1 for
-        no limit. A line of more bytes is not blank.
-    place: of the next document: its offset if there is a separator, else the number of its first line.
+    dense: whether lines of white space are left out too, as they always are between separators and blank lines.
+    limit: documents of more bytes in the source are left out, and their numbers added to `too_long`; -1 for no limit.
+        A line of more bytes is not blank.
+    number: of the next document: its offset if there is a separator, else the number of its first line.
     """
 
-    place = cython.declare(uint64_t, visibility="public")
+    number = cython.declare(uint64_t, visibility="public")
     too_long = cython.declare(list, visibility="readonly")
     separator: bytes  # owns what `mark` refers to
     mark: cython.p_char
@@ -84,7 +84,7 @@ class Cutter:
     blank: cython.bint
     dense: cython.bint
     limit: cython.size_t
-    dropping: cython.bint  # whether the text that was given ended inside a document that is left out
+    dropping: cython.bint  # whether the text so far ended inside a document that is left out
 
     def __cinit__(self, separator: bytes, limit: cython.Py_ssize_t, blank: cython.bint = False, dense: cython.bint = False,
                   lines: cython.bint = True):
@@ -95,15 +95,15 @@ class Cutter:
         self.blank = blank
         self.dense = dense or blank or not lines
         self.limit = limit if limit >= 0 else NO_LIMIT
-        self.place = 1 if lines else 0
+        self.number = 1 if lines else 0
         self.too_long = []
 
     def cut(self, buffer: uint8_t[::1], length: cython.size_t, final: cython.bint, ends: uint64_t[::1],
-            places: uint64_t[::1]):
-        """Cut buffer[:length]. Returns how many documents there are, and how much of the buffer is done with.
+            numbers: uint64_t[::1]):
+        """Cut buffer[:length]. Return the number of documents, and the number of bytes of the buffer that they took.
 
-        final: whether no text follows. ends, places: where each document ends, and its place; with room for as many as the
-        first byte of the separator is in the buffer, and one more.
+        final: whether no text follows. ends, numbers: written, the end and the number of each document; with room for
+        one more than the separator's first byte occurs in the buffer.
         """
         if length == 0:
             return 0, 0
@@ -120,22 +120,22 @@ class Cutter:
                     if start == length:
                         break
                 if not self._find_end(text, start, length, final, cython.address(end), cython.address(after)) and not final:
-                    # Only at the front of the buffer, so that what comes before is given out with its place.
+                    # Only at the front of the buffer, so that the documents before are returned first.
                     if n == 0 and (self.dropping or end - start > self.limit):
                         if not self.dropping:
                             with cython.gil:
-                                self.too_long.append(self.place)
+                                self.too_long.append(self.number)
                         self.dropping = True
                         start = self._move_on(text, start, end)
                     break
                 begin = start
-                place = self.place
+                number = self.number
                 start = self._move_on(text, start, after)
                 if self.dropping:
                     self.dropping = False
                 elif end - begin > self.limit:
                     with cython.gil:
-                        self.too_long.append(place)
+                        self.too_long.append(number)
                 elif not (self.dense and _is_space(text, begin, end)):
                     before = written
                     if self.blank:
@@ -146,7 +146,7 @@ class Cutter:
                         memmove(text + written, text + begin, end - begin)
                         written += end - begin
                     ends[n] = written
-                    places[n] = place
+                    numbers[n] = number
                     n += written > before
         return n, start
 
@@ -156,9 +156,9 @@ class Cutter:
     @cython.exceptval(check=False)
     def _find_end(self, text: cython.pointer(uint8_t), start: cython.size_t, length: cython.size_t, final: cython.bint,
                   end: cython.pointer(cython.size_t), after: cython.pointer(cython.size_t)) -> cython.bint:
-        """Whether a separator follows: `end` is where it begins, `after` where it ends.
+        """Return whether a separator follows: `end` is where it begins, `after` where it ends.
 
-        Without one, they are where one may begin before `length`, and `length`.
+        Without one, `end` is where one may begin before `length`, and `after` is `length`.
         """
         at: cython.size_t = start
         while True:
@@ -198,13 +198,13 @@ class Cutter:
     @cython.nogil
     @cython.exceptval(check=False)
     def _move_on(self, text: cython.pointer(uint8_t), start: cython.size_t, to: cython.size_t) -> cython.size_t:
-        """Count text[start:to] as done."""
+        """Advance `number` over text[start:to], and return `to`."""
         if not self.lines:
-            self.place += to - start
+            self.number += to - start
         elif self.blank:
-            self.place += _count(text, start, to, NEWLINE)
+            self.number += _count(text, start, to, NEWLINE)
         elif to > start:
-            self.place += text[to - 1] == NEWLINE
+            self.number += text[to - 1] == NEWLINE
         return to
 
 
@@ -213,7 +213,7 @@ class Cutter:
 @cython.exceptval(check=False)
 def _put_lines(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.size_t, ended: cython.bint,
                written: cython.size_t) -> cython.size_t:
-    """Move text[start:end] to text[written:], without the carriage returns before a newline; `ended`: one follows."""
+    """Move text[start:end] to text[written:], without carriage returns before a newline; `ended`: a newline follows."""
     if _find(text, start, end, RETURN) == end:
         memmove(text + written, text + start, end - start)
         return written + end - start
@@ -232,7 +232,7 @@ def _put_lines(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.
 
 
 def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]) -> list:
-    """Which of the documents in `text` are not UTF-8."""
+    """Return the indexes of the documents in `text` that are not UTF-8."""
     damaged: list = []
     n: cython.Py_ssize_t = ends.shape[0]
     at: cython.size_t = 0
@@ -253,7 +253,7 @@ def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]
 @cython.exceptval(check=False)
 def _is_utf8(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, end: cython.size_t,
              last: cython.size_t) -> cython.bint:
-    """Whether text[at:end] is UTF-8. Up to `last` there are other texts, which are looked at with its end: most are ASCII too."""
+    """Return whether text[at:end] is UTF-8. Its end is read with the texts up to `last`: most are ASCII too."""
     eight: uint64_t[4]
     point: uint32_t
     while at < end:
@@ -274,11 +274,11 @@ def _is_utf8(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, end
 
 @cython.cclass
 class ArrayLines:
-    """Makes lines of the items of a JSON array, in place: the brackets around them and the commas between them become newlines.
+    """Makes the items of a JSON array lines, in the buffer: the array's brackets and commas become newlines.
 
-    Newlines elsewhere, which are white space, become tabs. Only brackets, commas and strings are looked at.
+    Newlines elsewhere, which are white space, become tabs. Only brackets, commas and strings are checked.
 
-    depth: how many brackets are open. items: how many items have ended.
+    depth: the number of open brackets. items: the number of items that have ended.
     ended: whether the array has ended.
     missing: whether an item is missing before or after a comma.
     """
@@ -292,7 +292,7 @@ class ArrayLines:
     escaped: cython.bint  # whether the last byte of a string was a backslash that escapes the next
 
     def turn(self, buffer: uint8_t[::1], start: cython.size_t, length: cython.size_t) -> int:
-        """Turn buffer[start:length], which follows what was given before. Returns where that ends: at the end of the array at the latest."""
+        """Convert buffer[start:length], which follows the last call's. Return the end, at most that of the array."""
         text: cython.pointer(uint8_t) = cython.address(buffer[0])
         at: cython.size_t = start
         with cython.nogil:

@@ -1,7 +1,7 @@
-"""The JSON kernel: chosen fields of each of many objects as columns, without a Python object for each.
+"""The JSON kernel: some fields of many objects as columns, without a Python object for each value.
 
-It takes only what it is certain of: RFC 8259 to the letter, UTF-8, nested less than 64 deep, numbers of at most 4,000
-digits, no lone surrogate in what it takes. Anything else is odd, and goes through Python's json, its slow twin.
+It reads only valid JSON of RFC 8259: UTF-8, nested less than 64 deep, numbers of at most 4,000 digits, no lone
+surrogate in the fields. Anything else is odd, and is read by Python's json, its slow twin.
 """
 
 from array import array
@@ -17,7 +17,7 @@ QUOTE = cython.declare(cython.int, 34)
 BACKSLASH = cython.declare(cython.int, 92)
 
 MOST_FIELDS = cython.declare(cython.int, 10)
-NONE = cython.declare(cython.int, 0)  # the kinds of a value: not there, or none of the others
+NONE = cython.declare(cython.int, 0)  # the kinds of a value: missing, or of another type
 STRING = cython.declare(cython.int, 1)
 SCALAR = cython.declare(cython.int, 2)  # an integer, true or false
 
@@ -33,7 +33,7 @@ Values = cython.struct(
     kind=uint8_t,
 )
 
-# A JSON text, and what is wanted of it. The first column is of text: nothing but a string will do.
+# A JSON text, and the columns to read. The first is the text, which must be a string.
 Reader = cython.struct(
     at=cython.pointer(cython.const[uint8_t]),
     end=cython.pointer(cython.const[uint8_t]),
@@ -43,7 +43,7 @@ Reader = cython.struct(
 
 
 def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], fields: tuple) -> tuple:
-    """The values of the fields of the JSON objects in `text` as columns, and which objects are odd.
+    """Return the values of the fields of the JSON objects in `text` as columns, and the indexes of the odd objects.
 
     Object i is text[ends[i - 1]:ends[i]]. Up to ten different fields; an object without a string in the first is odd.
     A column is its bytes, their ends, and the kinds of the values: 1 a string; 2 an integer, true or false, as Python
@@ -100,7 +100,7 @@ def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t]
 @cython.nogil
 @cython.exceptval(check=False)
 def _object(r: cython.pointer(Reader)) -> cython.bint:
-    """Step over an object, and take the values of the fields, the last of each if there are several."""
+    """Skip an object, and keep the values of the fields; of several values of a field, the last."""
     if not take(cython.address(r.at), r.end, 123):
         return False
     if take(cython.address(r.at), r.end, 125):
@@ -128,7 +128,7 @@ def _object(r: cython.pointer(Reader)) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _keep_value(r: cython.pointer(Reader), column: cython.pointer(Values)) -> cython.bint:
-    """Step over a value of a column's field, and write it to the column."""
+    """Skip a value of a column's field, and write it to the column."""
     start: cython.pointer(cython.const[uint8_t]) = r.at
     size: cython.size_t = 0
     if start < r.end and start[0] == QUOTE:
@@ -160,7 +160,7 @@ def _keep_value(r: cython.pointer(Reader), column: cython.pointer(Values)) -> cy
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_integer(at: cython.pointer(cython.const[uint8_t]), end: cython.pointer(cython.const[uint8_t])) -> cython.bint:
-    """Whether a number has neither a fraction nor an exponent."""
+    """Return whether a number has neither a fraction nor an exponent."""
     while at < end and at[0] != 46 and at[0] | 32 != 101:
         at += 1
     return at == end

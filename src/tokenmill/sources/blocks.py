@@ -1,11 +1,11 @@
-"""Blocks: documents on their way from a source to a kernel, many in one buffer; and the sources that give them.
+"""Blocks of documents, and the base classes of the sources that read them.
 
-A block is one buffer of UTF-8 with the ends of its documents, in Arrow's layout. No Python object is made for a
-document. A source gives its blocks in order:
+A block is one buffer of UTF-8 with the ends of its documents, in Arrow's layout. No Python object is created for a
+document. A source returns its blocks in order:
 
 - `draw` reads the next block. Several threads may draw from one source: each waits for its turn.
-- `finish` does the work that can be done while others read on, such as parsing JSON. Text needs none.
-- The block then says in `skips` what could not be read, and in `place` where reading can go on after it, in another
+- `finish` does the work that can be done while others read on, such as parsing JSON.
+- The block then has in `skips` what could not be read, and in `resume_at` where reading can resume after it, in another
   process too.
 """
 
@@ -34,7 +34,7 @@ MOST_FIELDS = 8  # of a document
 FIELD_BREAK = b"\n\n"  # between the texts of several fields
 INPUT = "Input"  # the heading of its options in help texts
 
-HEAD = 1 << 16  # bytes of the beginning that are looked at
+HEAD = 1 << 16  # bytes from the beginning that are checked for binary data
 
 Binary = Literal["error", "skip", "count"]
 Cut = Callable[[Any, int, int], int]
@@ -98,25 +98,22 @@ class Document:
     replaced: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """A record that is left out on purpose: reason is one of a few words that a report can count."""
-
-    reason: str
+BY_FIELD = "with --field, or ReadOptions(field=...) in Python"  # end of the messages about a missing field
 
 
-BY_FIELD = "with --field, or ReadOptions(field=...) in Python"  # how the text of a record is named
+class Drop(Exception):
+    """A record that is left out on purpose. The message is the reason, by which a report counts it."""
 
 
 class Damaged(Exception):
-    """A record that cannot be read as a document; the message says why."""
+    """A record that cannot be read as a document. The message is the reason."""
 
 
 class Column(NamedTuple):
-    """A value of each document of a block.
+    """One value per document of a block, such as its id.
 
-    data: the bytes of all values. ends: where each of them ends, uint64.
-    kinds: of each value: 1 a string; 2 an integer, true or false; 0 none, which has no bytes.
+    data: the bytes of all values. ends: the end of each value, uint64.
+    kinds: one byte per value: 1 a string; 2 an integer, true or false; 0 none, which has no bytes.
     """
 
     data: Any
@@ -133,7 +130,6 @@ class Column(NamedTuple):
         return cls(b"", array("Q", bytes(8 * size)), bytes(size))
 
     def cell(self, i: int) -> bytes | None:
-        """The value of document i."""
         return bytes(self.data[self.ends[i - 1] if i else 0 : self.ends[i]]) if self.kinds[i] else None
 
     def cells(self) -> list[bytes | None]:
@@ -141,43 +137,45 @@ class Column(NamedTuple):
 
 
 class Block:
-    """Some documents of one source, in order. Reused from block to block: `draw` fills it again.
+    """Consecutive documents of one source. `draw` fills the same block again and again.
 
-    data: the bytes; document i ends at ends[i] and begins where the one before ends.
-    ends: uint64. NumPy is not needed to make them: counting would wait until it is imported.
+    data: the bytes; document i is data[ends[i - 1]:ends[i]].
+    ends: uint64, an `array`: counting need not wait until NumPy is imported.
+    numbers: of the documents in their source. None for a file that is one document.
     names, titles: the ids and titles of the documents, where the source has them and they are read.
-    replaced: how many lone surrogates became U+FFFD, by the number of the document in the block.
-    continued: whether the first document began in an earlier block of the source.
-    goes_on: whether the last document goes on in the next one.
+    replaced: the number of lone surrogates that became U+FFFD, by the index of the document in the block.
+    start: the offset of the data in the source, if its first document began in an earlier block, else 0.
+    context: the facts about the whole source that its reader needs for each record.
+    goes_on: whether the last document continues in the next block.
     utf8: whether documents that are not UTF-8 are left out.
     skips: what could not be read in this block or before it, in the order of the source.
-    drops: why documents were left out on purpose.
-    place: where to resume after this block; a list that JSON can hold.
-    parse: turns the records, which `data` are until `finish`, into texts; None where they are texts.
+    drops: the reasons of the documents left out on purpose.
+    resume_at: where to resume after this block; a list that JSON can hold.
+    parse: replaces the records in `data` by their texts, at `finish`. None where they are texts already.
     """
 
     def __init__(self, buffer: bytearray | None = None) -> None:
-        """buffer: to be used for the data, if a source needs one."""
+        """buffer: reused for the data, if the source needs a buffer."""
         self.buffer = bytearray() if buffer is None else buffer
         self.reset("", "", "")
 
     def reset(self, source: str, format: str, label: str) -> None:
-        """Empty the block. label: what the numbers of its documents count, such as "line"."""
+        """Empty the block. label: the position of a document in messages, "#" its number, such as "line #"."""
         self.source, self.format, self.label = source, format, label
         self.data: bytes | bytearray | memoryview = b""
         self.ends = array("Q")
-        self.numbers: Sequence[int] | None = None  # of the documents in their source
+        self.numbers: Sequence[int] | None = None
         self.names: Column | None = None
         self.titles: Column | None = None
         self.replaced: dict[int, int] = {}
-        self.start = 0  # where the data begin in the source
-        self.context = ""  # what the reader found out about the whole source and needs for each of its records
-        self.continued = self.goes_on = False
+        self.start = 0
+        self.context = ""
+        self.goes_on = False
         self.utf8 = True
         self.skips: list[Skip] = []
-        self._skipped: list[int] = []  # the numbers of the first of these, those of documents
+        self._skipped: list[int] = []  # the numbers of the skipped documents, which come first in `skips`
         self.drops: list[str] = []
-        self.place: list[int] = []
+        self.resume_at: list[int] = []
         self.parse: Callable[[Block], None] | None = None
 
     def set_documents(self, documents: Sequence[bytes], numbers: Sequence[int] | None = None) -> None:
@@ -186,11 +184,11 @@ class Block:
         self.numbers = numbers
 
     def __getstate__(self) -> dict[str, Any]:
-        """The block for another process."""
+        """Return the block for another process."""
         return vars(self) | {"data": bytes(memoryview(self.data)[: self.nbytes]), "buffer": bytearray()}
 
     def keep_little(self) -> bytearray:
-        """Keep the data alone, for a block that others follow; the buffer for the next, new if the data fill this one."""
+        """Keep only the data. Return the buffer for the next block: a new one if the data fill this one."""
         free, self.buffer = self.buffer, bytearray()
         if self.data is free:
             if 4 * self.nbytes > len(free):
@@ -199,7 +197,7 @@ class Block:
         return free
 
     def finish(self) -> None:
-        """Parse the records if they are not text yet, and leave out what is not UTF-8; then `data` are the texts."""
+        """Make `data` the texts: parse the records, or leave out the documents that are not UTF-8."""
         parse, self.parse = self.parse, None
         if parse is not None:
             parse(self)
@@ -215,31 +213,30 @@ class Block:
 
     @property
     def documents(self) -> int:
-        """The number of documents that begin in this block."""
-        return len(self.ends) - self.continued
+        """Return the number of documents that begin in this block."""
+        return len(self.ends) - (self.start > 0)
 
     def data_of(self, i: int) -> bytes:
-        """The bytes of document i."""
         return bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
 
     def texts(self) -> Iterator[bytes]:
-        """The bytes of each document."""
+        """Yield the bytes of each document."""
         return map(self.data_of, range(len(self.ends)))
 
     def document(self, i: int, errors: str = "strict") -> Document:
-        """Document i, once the block is finished. errors: see `bytes.decode`."""
+        """Return document i of a finished block. errors: see `bytes.decode`."""
         title = ((self.titles and self.titles.cell(i)) or b"").decode()
         text = self.data_of(i).decode(errors=errors)
         return Document(text, self.source, self.name(i), title, self.replaced.get(i, 0))
 
     def position(self, i: int) -> str:
-        """The place of document i, for messages."""
+        """Return the position of document i in its source, for messages."""
         if self.numbers is not None:
             return self.label.replace("#", f"{self.numbers[i]}")
-        return f"from byte {self.start:,} on" if self.continued else ""
+        return f"from byte {self.start:,} on" if self.start else ""
 
     def name(self, i: int) -> str:
-        """The id of document i."""
+        """Return the id of document i."""
         if self.names is not None and (name := self.names.cell(i)) is not None:
             return name.decode()
         return os.path.basename(self.source) if self.numbers is None else str(self.numbers[i])
@@ -251,52 +248,49 @@ class Block:
         else:
             self.skip(self.numbers[i], reason)
 
-    def skip(self, number: int, reason: str, left_out: bool = True) -> None:
-        """Add a skip for the document with this number; before those for the whole source."""
-        at = bisect.bisect(self._skipped, number)
-        self._skipped.insert(at, number)
-        self.skips.insert(at, Skip(self.source, self.label.replace("#", str(number)), reason, left_out))
+    def skip(self, number: int, reason: str, left_out: bool = True, position: str = "") -> None:
+        """Add a skip for the document with this number, or from it on, before those for the whole source."""
+        index = bisect.bisect(self._skipped, number)
+        self._skipped.insert(index, number)
+        position = position or self.label.replace("#", str(number))
+        self.skips.insert(index, Skip(self.source, position, reason, left_out))
 
     def keep(self, rows: Sequence[int]) -> None:
         """Leave out all documents but these."""
         numbers = self.numbers
         self.set_documents([*map(self.data_of, rows)], numbers and [numbers[i] for i in rows])
-        self.names, self.titles = (
-            column and Column.of([*map(column.cell, rows)]) for column in (self.names, self.titles)
-        )
+        self.names = self.names and Column.of([*map(self.names.cell, rows)])
+        self.titles = self.titles and Column.of([*map(self.titles.cell, rows)])
         self.replaced = {new: self.replaced[old] for new, old in enumerate(rows) if old in self.replaced}
 
     def keep_others(self, gone: Container[int]) -> None:
         """Leave out the documents `gone`."""
         self.keep([i for i in range(len(self.ends)) if i not in gone])
 
-    def set_texts(
-        self, texts: Sequence[bytes], odd: Iterable[int], read: Callable[[Block, int], Document | Drop]
-    ) -> None:
-        """Put texts in place of the records; `read` reads the odd ones one by one, and raises Damaged or UnicodeDecodeError."""
-        made, gone, replaced = list(texts), set(), {}
+    def set_texts(self, texts: Sequence[bytes], odd: Iterable[int], read: Callable[[Block, int], Document]) -> None:
+        """Replace the records by `texts`; `read`, which may raise Drop or Damaged, reads those at `odd`."""
+        texts, gone, replaced = list(texts), set(), {}
         names = self.names and self.names.cells()
         titles = self.titles and self.titles.cells()
         for i in odd:
             try:
                 document = read(self, i)
-            except (Damaged, UnicodeDecodeError) as error:
-                self.leave_out(i, str(error) if isinstance(error, Damaged) else why_not_utf8(error.object))
+            except (Drop, Damaged, UnicodeDecodeError) as error:
                 gone.add(i)
+                if isinstance(error, Drop):
+                    self.drops.append(str(error))
+                else:
+                    self.leave_out(i, str(error) if isinstance(error, Damaged) else why_not_utf8(error.object))
                 continue
-            if isinstance(document, Drop):
-                self.drops.append(document.reason)
-                gone.add(i)
-                continue
-            made[i] = document.text.encode()
+            texts[i] = document.text.encode()
             if names and titles:
                 names[i], titles[i] = document.id.encode(), document.title.encode()
             if document.replaced:
                 replaced[i] = document.replaced
         if replaced and self.numbers:
-            what = plural(sum(replaced.values()), "lone surrogate")
-            self.skip(self.numbers[min(replaced)], f"{what} in JSON became U+FFFD, from here on", left_out=False)
-        self.set_documents(made, self.numbers)
+            surrogates = plural(sum(replaced.values()), "lone surrogate")
+            self.skip(self.numbers[min(replaced)], f"{surrogates} in JSON became U+FFFD, from here on", left_out=False)
+        self.set_documents(texts, self.numbers)
         self.names = None if names is None else Column.of(names)
         self.titles = None if titles is None else Column.of(titles)
         self.replaced = replaced
@@ -304,36 +298,38 @@ class Block:
             self.keep_others(gone)
 
     def alone(self) -> list[Block]:
-        """The documents, each in a block of its own, and the skips in another."""
+        """Return a block for each document, after one with the skips if there are any."""
         rows: list[list[int]] = [[i] for i in range(len(self.ends))]
-        parts = []
-        for chosen in [[], *rows] if self.skips else rows:
-            parts.append(part := copy.copy(self))
-            part.keep(chosen)
-            if chosen:
-                part.skips, part._skipped = [], []
-        return parts
+        blocks = []
+        for kept in [[], *rows] if self.skips else rows:
+            blocks.append(block := copy.copy(self))
+            block.keep(kept)
+            if kept:
+                block.skips, block._skipped = [], []
+        return blocks
 
 
 class BlockSource:
     """One source, or a span of it, from which threads draw blocks in turn.
 
-    span: where to begin and to end, for sources that are divided among machines: bytes, or row groups of Parquet.
+    span: the first and last offset of what is read of a source divided among machines: bytes, or row groups of Parquet.
         Each document is in exactly one of the neighbouring spans.
     ids: whether to read the ids and titles that are stored with the documents.
-    place: where the next block begins. Reading goes on at the place that is put there before the first block is drawn.
+    resume_at: where the next block begins. Set it before the first block is drawn to resume there.
+    number: the index of the source among all.
     stored: the number of stored bytes that were read.
+    utf8: the `utf8` of its blocks.
     """
 
     format = "text"
     label = ""
     has_fields = False
-    place: list[int]
+    resume_at: list[int]
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         self.source = source
         self.name = shown(source)
-        self.number = 0  # its place among the sources
+        self.number = 0
         self.stored = 0
         self.lock = threading.Lock()
         self.done = False
@@ -341,12 +337,12 @@ class BlockSource:
         self._span = span
         self._ids = ids
         self._opened = False
-        self.utf8 = True  # of its blocks
+        self.utf8 = True
 
     def draw(self, block: Block, pause: Pause = lambda: None) -> bool:
-        """Read the next block; False if there is none. `pause` is called now and then while a pipe is empty.
+        """Read the next block; return False if there is none. `pause` is called now and then while a pipe is empty.
 
-        A block without documents may come, with what was skipped. Damage ends the source, and is such a skip.
+        A block may have only skips and no documents. Damage ends the source with a skip.
         """
         with self.lock:
             if self.done:
@@ -365,7 +361,7 @@ class BlockSource:
                     raise
                 block.skips.append(Skip(self.name, "", str(error).removeprefix(f"{self.name}: ")))
                 self.done = True
-            block.place = self.place
+            block.resume_at = self.resume_at
             if self.done:
                 self.close()
         return True
@@ -384,10 +380,10 @@ class BlockSource:
 
 
 class StreamSource(BlockSource):
-    """A source that is read as a stream of bytes. A place begins with a position in them.
+    """A source that is read as a stream of bytes. `resume_at` begins with a byte offset.
 
-    binary: what to do if its first 64 KiB are not text, as in CountOptions; None does not look.
-    stream: opened already, with nothing read of it, or None.
+    binary: what to do if its first 64 KiB are not text, as in CountOptions. None does not check them.
+    stream: the stream if it is open already, at its beginning.
     """
 
     def __init__(
@@ -396,11 +392,11 @@ class StreamSource(BlockSource):
         super().__init__(source, options, span)
         self._binary = binary
         self.stream: ByteStream | None = None
-        self.place = [0]
+        self.resume_at = [0]
         self._span_start = 0
         self._end: int | None = None  # of the span
         self._cut: Cut | None = None
-        self._rest = b""  # read, but not given out
+        self._rest = b""  # bytes read after the last block
 
     def close(self) -> None:
         self.done, self._rest = True, b""
@@ -409,7 +405,7 @@ class StreamSource(BlockSource):
             self.stream = None
 
     def _position(self) -> int:
-        """Return the number of bytes of text given out so far."""
+        """Return the offset of the next block."""
         assert self.stream is not None
         return self.stream.position - len(self._rest)
 
@@ -422,26 +418,26 @@ class StreamSource(BlockSource):
             return
         if self._span is not None:
             self._span_start, self._end = map(self._boundary, self._span)
-        if start := max(self.place[0], self._span_start):
+        if start := max(self.resume_at[0], self._span_start):
             self.stream.seek(start, pause)
 
     def _boundary(self, offset: int) -> int:
-        """Return the first place at or after `offset` where the text may be divided: anywhere without `_cut`."""
+        """Return the first offset at or after `offset` where the text may be divided: any without `_cut`."""
         size = HEAD
         while offset and self._cut is not None:
             window = bytearray(size)
             with ByteStream(self.source) as stream:
                 stream.seek(offset)
                 n = stream.readinto(window)
-            if (place := self._cut(window, 0, n)) or n < size:  # the end of the file is such a place
-                return offset + (place or n)
+            if (cut := self._cut(window, 0, n)) or n < size:  # the text may be divided at the end of the file
+                return offset + (cut or n)
             size *= 2
         return offset
 
     def _read_on(self, block: Block) -> tuple[int, bool]:
-        """Put what was left, and as much again or a block, into the buffer; its length, and whether that is the end.
+        """Fill the buffer with the rest of the last call and at least as much text again.
 
-        Raises InputError at damage, when all text before it was given.
+        Returns its length, and whether the text ends. Raises InputError at damage, after all text before it.
         """
         stream, length = self.stream, len(self._rest)
         assert stream is not None
@@ -449,18 +445,15 @@ class StreamSource(BlockSource):
         if len(block.buffer) != size:
             block.buffer = bytearray(size)
         block.buffer[:length] = self._rest
-        with memoryview(block.buffer) as view:
-            wanted = view[length:]
-            if self._end is not None:
-                wanted = wanted[: max(0, self._end - stream.position)]
-            got = stream.readinto(wanted)
-            wanted.release()
+        end = size if self._end is None else length + max(0, self._end - stream.position)
+        with memoryview(block.buffer)[length:end] as view:
+            got = stream.readinto(view)
         self._rest, self.stored = b"", stream.stored_position()
         return length + got, got < size - length and not stream.damaged
 
 
 def _why_binary(head: bytes) -> str:
-    """Why a file with this beginning is not text; "" for text."""
+    """Return why a file with this beginning is not text; "" for text."""
     nul, bad = head.find(0), head.decode("utf-8", "replace").count("\ufffd")
     if nul < 0 and 3 * bad <= len(head):
         return ""
@@ -469,7 +462,7 @@ def _why_binary(head: bytes) -> str:
 
 
 def why_not_utf8(data: bytes, start: int = 0) -> str:
-    """Why `data`, which begin at the byte `start` of a document, cannot be decoded; "" where they can."""
+    """Return why `data`, from the byte `start` of a document, cannot be decoded; "" where they can."""
     try:
         data.decode()
         return ""
@@ -478,5 +471,5 @@ def why_not_utf8(data: bytes, start: int = 0) -> str:
 
 
 def too_long(limit: int | None) -> str:
-    """Why a document of more than `limit` bytes is skipped."""
+    """Return the reason to skip a document of more than `limit` bytes."""
     return f"longer than {limit:,} bytes; max_document_bytes (--max-document) raises the limit"

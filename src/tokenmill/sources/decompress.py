@@ -1,7 +1,7 @@
 """Decompressors: a compressed file as chunks of plain bytes, in bounded memory.
 
-A chunk is at most a few times PLAIN_STEP, or what SMALL_FEED stored bytes of a .zst contain. Beside it a decompressor
-needs the window that the file asks for, which may take half of the free memory at most.
+A chunk is at most a few times PLAIN_STEP, or what SMALL_FEED stored bytes of a .zst contain. A decompressor also needs
+the window that the file asks for, which is refused above half of the free memory.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ PLAIN_STEP = 1 << 16  # bytes that a decompressor returns at a time
 FEED = 1 << 10
 SMALL_FEED = 1 << 6
 MAX_WINDOW = 1 << 31  # what `zstd --ultra --long=31` needs to be read
-THREADS_FROM = 1 << 20  # stored bytes of a .bz2: starting threads costs more than reading a smaller file
+THREADS_FROM = 1 << 20  # stored bytes of a .bz2: for a smaller file, starting threads costs more than reading
 MOST_THREADS = 8  # a block of a .bz2 is 46 MB of plain bytes at most, and each thread has two
 
 
 class MemberReader:
     """An iterator of the plain bytes of all members of a compressed file. Zeros between members are padding.
 
-    begun: the first bytes, which were read from the file already.
-    new: makes the decompressor of one member.
+    head: the first bytes, which were read from the file already.
+    new: returns the decompressor of one member.
     steps: whether that can return its output in steps.
     """
 
-    def __init__(self, file: Any, new: Callable[[], Any], begun: bytes = b"", steps: bool = True) -> None:
+    def __init__(self, file: Any, new: Callable[[], Any], head: bytes = b"", steps: bool = True) -> None:
         self._file = file
-        self._stored = memoryview(begun)  # read, but not given to a decompressor
+        self._stored = memoryview(head)  # bytes read, but not passed to a decompressor
         self._step = [PLAIN_STEP] if steps else []
         self._chunks = self._decompress(new)
 
@@ -52,10 +52,10 @@ class MemberReader:
         return next(self._chunks)
 
     def close(self) -> None:
-        """Free what was opened beside the file."""
+        """Free what was opened in addition to the file."""
 
     def stored_position(self) -> int:
-        """The bytes of the file as it is stored that have been read."""
+        """Return the number of stored bytes that were decompressed."""
         return self._file.tell() - len(self._stored)
 
     def _decompress(self, new: Callable[[], Any]) -> Iterator[bytes]:
@@ -78,7 +78,7 @@ class MemberReader:
                 self._stored = memoryview(bytes(self._stored).lstrip(b"\0"))
 
     def _pieces(self, member: Any, data: Any) -> Iterator[bytes]:
-        """The plain bytes of some stored bytes; zlib keeps the rest of those, bz2 and lzma say whether they need more."""
+        """Yield the plain bytes of `data`. zlib returns the unread rest; bz2 and lzma report whether they need more."""
         while True:
             yield member.decompress(data, *self._step)
             data = getattr(member, "unconsumed_tail", b"")
@@ -91,7 +91,7 @@ class MemberReader:
 
 
 class ThreadedBzip2Reader(MemberReader):
-    """A .bz2 on all cores, by rapidgzip. Where that fails, bz2 reads it again from the front and finds the damage."""
+    """A .bz2 read on all cores by rapidgzip. If that fails, bz2 reads it from the start and reports the damage."""
 
     def __init__(self, name: str, file: Any) -> None:
         rapidgzip = require("rapidgzip", "corpus", "reading .bz2 on all cores")
@@ -108,16 +108,16 @@ class ThreadedBzip2Reader(MemberReader):
         self._threads.close()
 
     def _fast_then(self, members: Iterator[bytes]) -> Iterator[bytes]:
-        position, held = 0, b""
-        with contextlib.suppress(Exception):  # bz2 decides what can be read, and says what is wrong
+        position, rest = 0, b""
+        with contextlib.suppress(Exception):  # bz2 decides what can be read, and reports what is wrong
             while data := self._threads.read(16 * PLAIN_STEP):
-                held += data
-                if len(held) > PLAIN_STEP:  # bz2 returns less before damage, but not by more than that
-                    yield held[:-PLAIN_STEP]
-                    position, held = position + len(held) - PLAIN_STEP, held[-PLAIN_STEP:]
+                rest += data
+                if len(rest) > PLAIN_STEP:  # bz2 returns less before damage, by at most this
+                    yield rest[:-PLAIN_STEP]
+                    position, rest = position + len(rest) - PLAIN_STEP, rest[-PLAIN_STEP:]
             if self.stored_position() == self._size:  # rapidgzip leaves out what is not a .bz2 at the end
-                if held:
-                    yield held
+                if rest:
+                    yield rest
                 return
         for data in members:
             if position < len(data):
@@ -125,26 +125,26 @@ class ThreadedBzip2Reader(MemberReader):
             position = max(0, position - len(data))
 
 
-def decompressed(suffix: str, name: str, file: Any, begun: bytes = b"") -> MemberReader:
-    """The plain bytes of a .gz, .bz2, .xz or .zst, in chunks that are not empty. begun: see `MemberReader`."""
+def decompressed(suffix: str, name: str, file: Any, head: bytes = b"") -> MemberReader:
+    """Return the reader of a .gz, .bz2, .xz or .zst. Its chunks are not empty. head: see `MemberReader`."""
     if suffix == ".zst":
         zstandard = require("zstandard", "corpus", f"reading {name}")
         frames = zstandard.ZstdDecompressor(max_window_size=max_window())
-        return MemberReader(file, frames.decompressobj, begun, steps=False)
+        return MemberReader(file, frames.decompressobj, head, steps=False)
     if suffix == ".gz":
         library: Any = zlib
         with contextlib.suppress(MissingExtraError):  # ISA-L takes 0.4 of zlib's time
             library = require("isal.isal_zlib", "corpus", "faster .gz")
-        return MemberReader(file, partial(library.decompressobj, 31), begun)
+        return MemberReader(file, partial(library.decompressobj, 31), head)
     if suffix == ".xz":
-        return MemberReader(file, partial(lzma.LZMADecompressor, memlimit=max_window()), begun)
-    large = not begun and isinstance(file, io.FileIO) and os.fstat(file.fileno()).st_size >= THREADS_FROM
+        return MemberReader(file, partial(lzma.LZMADecompressor, memlimit=max_window()), head)
+    large = not head and isinstance(file, io.FileIO) and os.fstat(file.fileno()).st_size >= THREADS_FROM
     if large and available_cores() > 1:
         with contextlib.suppress(MissingExtraError):
             return ThreadedBzip2Reader(name, file)
-    return MemberReader(file, bz2.BZ2Decompressor, begun)
+    return MemberReader(file, bz2.BZ2Decompressor, head)
 
 
 def max_window() -> int:
-    """The bytes of a window or dictionary that a file may ask for."""
+    """Return the bytes of a window or dictionary that a file may ask for."""
     return min(MAX_WINDOW, free_memory() // 2)

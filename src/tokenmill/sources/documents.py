@@ -1,11 +1,11 @@
-"""Which reader a source gets, and documents one by one for those who want Python objects.
+"""Open a source with the reader of its format; read documents one by one as Python objects.
 
-This is the only place that tells formats apart, so every command reads a file in the same way:
+Only this module detects formats, so every command reads a file in the same way:
 
     .jsonl .ndjson      JSON lines
-    .json               an array of objects, or JSON lines: told by the first character
+    .json               an array of objects if the first character is "[", else JSON lines
     .parquet .pq        Parquet
-    everything else     by its first bytes: Parquet, a dump of Wikipedia or StackExchange, or else text
+    everything else     by the first bytes: Parquet, a dump of Wikipedia or StackExchange, or else text
 
 Each suffix may be followed by that of a compression: .gz, .bz2, .xz, .zst.
 """
@@ -34,7 +34,7 @@ from .text import CutSource, FileSource
 FORMATS = ("text", "jsonl", "json", "parquet", "wikipedia", "stackexchange")
 SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet", ".pq": "parquet"}
 HEAD = 4096
-Chosen = tuple[Source, int, Span | None]  # a source with its bytes as stored, or a span of it; None for all of it
+SourceSpan = tuple[Source, int, Span | None]  # a source, its bytes as stored, and the span to read; None for all of it
 
 
 def open_source(
@@ -49,13 +49,14 @@ def open_source(
     ids: bool = False,
     pause: Pause = lambda: None,
 ) -> BlockSource:
-    """The source of the blocks of one file.
+    """Open one source for reading blocks.
+
+    Raises UsageError for a pipe without fields if `options` names a field. See `refuse_text` for files.
 
     format: one of FORMATS; None detects it from the name and the first bytes.
-    A pipe without fields is a UsageError if `options` names a field; see `refuse_text` for files.
-    cut, whole: for callers that take a text document in parts; see text.FileSource.
-    binary: what to do with a text file that is not text; see blocks.StreamSource. "count" takes all bytes.
-    span: one of `parts_of`.
+    cut, whole: for callers that read a text document in several blocks; see text.FileSource.
+    binary: what to do with a text file that is not text; see blocks.StreamSource. "count" accepts all bytes.
+    span: of the source, from `parts_of`.
     ids: whether to read the ids and titles that are stored with documents.
     """
     if format is not None and format not in FORMATS:
@@ -86,36 +87,36 @@ def open_source(
     return opened
 
 
-class Place(NamedTuple):
-    """Between two blocks: in the source of this number, at a place that its reader gave; None is its front."""
+class ResumePoint(NamedTuple):
+    """A position between two blocks: the index of a source, and the `resume_at` of its reader; None for its start."""
 
     source: int = 0
     at: list[int] | None = None
 
 
 def blocks_of(
-    sources: Sequence[Chosen], start: Place, options: ReadOptions, format: str | None = None, **how: Any
-) -> Iterator[tuple[Block, Place, int]]:
-    """The blocks of sources from a place on, each with the place after it, and the stored bytes that were read of its source.
+    sources: Sequence[SourceSpan], start: ResumePoint, options: ReadOptions, format: str | None = None, **kwargs: Any
+) -> Iterator[tuple[Block, ResumePoint, int]]:
+    """Yield the blocks from `start` on, each with the point after it and the stored bytes read of its source.
 
-    how: see `open_source`.
+    kwargs: see `open_source`.
     """
     for number in range(start.source, len(sources)):
         source, _, span = sources[number]
         buffer = bytearray()
-        with closing(open_source(source, options, format, span=span, **how)) as opened:
+        with closing(open_source(source, options, format, span=span, **kwargs)) as opened:
             if number == start.source and start.at is not None:
-                opened.place = start.at
+                opened.resume_at = start.at
             while opened.draw(block := Block(buffer)):
                 buffer = block.keep_little()
                 if opened.done:
-                    yield block, Place(number + 1), 0
+                    yield block, ResumePoint(number + 1), 0
                 else:
-                    yield block, Place(number, block.place), opened.stored
+                    yield block, ResumePoint(number, block.resume_at), opened.stored
 
 
 def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
-    """Raise UsageError where `options` names a field and no source has fields, before the work begins. Pipes are not opened."""
+    """Raise UsageError if `options` names a field and no source has fields. Pipes are not opened."""
     if options.fields == (ReadOptions.field,) or not sources:
         return
     for source in sources:
@@ -128,7 +129,7 @@ def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
 
 
 def refuse_dumps(sources: Sequence[Source]) -> None:
-    """Raise UsageError for a dump among sources of text. Of a name other than .xml nothing is read."""
+    """Raise UsageError for a dump among sources of text. Only .xml files are opened."""
     for source in sources:
         if suffix_of(source) == ".xml" and can_read_again(source):
             format, stream = _format_of(source)
@@ -147,7 +148,7 @@ def _no_fields(source: Source) -> UsageError:
 
 
 def _format_of(source: Source, format: str | None = None, pause: Pause = lambda: None) -> tuple[str, ByteStream | None]:
-    """The format of a source, and the stream if its first bytes told; "" if they cannot be read, which its reader will say."""
+    """Return the format of a source, "" if it cannot be read; and the stream if its first bytes were needed."""
     format, stream = format or SUFFIXES.get(suffix_of(source)), None
     if format not in (None, "json"):
         return format, None
@@ -171,7 +172,7 @@ def _format_of(source: Source, format: str | None = None, pause: Pause = lambda:
 
 
 def _divisions(source: Source, options: ReadOptions, size: int, cut: Cut | None) -> int:
-    """The bytes or row groups by which a source of `size` bytes may be divided, 0 if it may not: see `parts_of`."""
+    """Return the number of bytes or row groups by which a source may be divided, 0 if it may not: see `parts_of`."""
     if is_url(source) or os.fspath(source).lower().endswith(COMPRESSIONS):
         return 0
     format, stream = _format_of(source)
@@ -187,22 +188,22 @@ def parts_of(
     sources: Sequence[Source],
     options: ReadOptions,
     numbers: Iterable[int],
-    of: int,
+    num_parts: int,
     *,
     cut: Cut | None = None,
     numbered: bool = False,
-) -> Iterator[list[Chosen]]:
-    """The sources of some of `of` parts of about as many bytes as stored, whose numbers begin with 1.
+) -> Iterator[list[SourceSpan]]:
+    """Divide sources into parts of about equal stored bytes, and yield those with the numbers `numbers`, from 1 on.
 
-    The parts one after the other have the documents of all sources in order. Divided are plain files: text in lines, JSON
-    lines, Parquet by row groups, and documents that may be `cut`. Another source belongs to the part in which it begins.
+    All parts in order have the documents of all sources in order. Only plain files are divided: text in lines, JSON
+    lines, Parquet by row groups, and documents that may be `cut`. Others belong to the part in which they begin.
     numbered: whether the numbers of lines must be those in the whole source, so that text is not divided.
     """
     sizes = [*map(size_of, sources)]
     starts = [0, *itertools.accumulate(max(1, size) for size in sizes)]
     for number in numbers:
-        begin, end = (starts[-1] * n // of for n in (number - 1, number))
-        chosen: list[Chosen] = []
+        begin, end = (starts[-1] * n // num_parts for n in (number - 1, number))
+        spans: list[SourceSpan] = []
         for i in range(bisect_right(starts, begin) - 1, bisect_left(starts, end)):
             source, size = sources[i], starts[i + 1] - starts[i]
             first, last = max(0, begin - starts[i]), min(size, end - starts[i])
@@ -211,10 +212,10 @@ def parts_of(
                 limit = 0
             span = limit * first // size, limit * last // size
             if span[0] < span[1]:
-                chosen.append((source, size * span[1] // limit - size * span[0] // limit, span))
+                spans.append((source, size * span[1] // limit - size * span[0] // limit, span))
             elif not limit and not first:
-                chosen.append((source, sizes[i], None))
-        yield chosen
+                spans.append((source, sizes[i], None))
+        yield spans
 
 
 @suggests_options
@@ -253,15 +254,15 @@ def documents_of(
     on_skip: OnSkip | None = None,
     binary: Binary = "error",
 ) -> Iterator[Document]:
-    """The documents of `read_documents`, with the options in one object. read_on: called with the bytes read so far, as stored, once their documents are taken."""
+    """Yield the documents of `read_documents`. read_on: called with the stored bytes of the documents so far."""
     on_skip = options.skipper(on_skip)
-    found = find_sources(sources, on_skip)
-    refuse_text(found, options)
-    before = [0, *itertools.accumulate(map(size_of, found))]
-    chosen: list[Chosen] = [(source, 0, None) for source in found]
-    for block, place, read in blocks_of(chosen, Place(), options, format, ids=True, binary=binary):
+    files = find_sources(sources, on_skip)
+    refuse_text(files, options)
+    starts = [0, *itertools.accumulate(map(size_of, files))]
+    spans: list[SourceSpan] = [(file, 0, None) for file in files]
+    for block, point, stored in blocks_of(spans, ResumePoint(), options, format, ids=True, binary=binary):
         block.finish()
         yield from (block.document(i, "replace" if binary == "count" else "strict") for i in range(len(block.ends)))
         report_skips(block.skips, on_skip)
         if read_on is not None:
-            read_on(before[place.source] + read)
+            read_on(starts[point.source] + stored)

@@ -1,9 +1,9 @@
 """Dumps of Wikipedia and StackExchange: a large XML file, cut into its elements by their tags, in constant memory.
 
-A dump is one root with millions of small children. A parser of the whole file stops at the first damage, and expands
-the entities that the head declares. Here each child is found by its first tag and parsed alone. A damaged child costs
-only itself, and the head, where an entity bomb would stand, never reaches a parser. XML writes each "<" of a text as an
-entity, so the tag cannot occur in a text.
+A dump is one root with millions of small children. A parser of the whole file would stop at the first damage, and
+expand the entities that the head declares. Here each child is located by its first tag and parsed separately. A damaged
+child costs only itself, and no parser reads the head, which could declare an entity bomb. XML writes each "<" of a text
+as an entity, so the tag cannot occur in a text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_HEAD = 16 << 20
 TITLE = re.compile(rb"<title>([^<]*)</title>")
 NAMESPACE = re.compile(rb'<namespace key="(-?\d+)"[^>]*?(?:/>|>([^<]*)</namespace>)')
-# Dumps before 2009 have no <redirect/>: there a redirect is told by the first word of its text, in the wiki's language.
+# Dumps before 2009 have no <redirect/>: there the first word of the text marks a redirect, in the wiki's language.
 REDIRECT = re.compile(
     r"\s*[#＃]\s*(?:redirect|redirection|weiterleitung|redirección|redirecció|rinvia|rimando|redirecionamento|"
     r"doorverwijzing|patrz|przekieruj|tam|перенаправление|перенапр|перенаправлення|omdirigering|omdirigér|"
@@ -50,13 +50,13 @@ class DumpSource(CutSource):
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
         assert self.stream is not None
-        if self.place[0]:  # reading goes on in the middle: what the head says is needed all the same
+        if self.resume_at[0]:  # after the first element, which the head precedes
             with ByteStream(self.source, pause) as stream:
                 head = self._head(stream)
         else:
             head = self._head(self.stream)
-            self._cutter.place = len(head) + self._tag_size
-            self.stream.seek(self._cutter.place, pause)
+            self._cutter.number = len(head) + self._tag_size
+            self.stream.seek(self._cutter.number, pause)
         self._context = self._dump.context(head)
 
     def _head(self, stream: ByteStream) -> bytes:
@@ -76,8 +76,8 @@ class DumpSource(CutSource):
         dump = self._dump
         texts: list[bytes] = []
         numbers: list[int] = []
-        for behind, data in zip(block.numbers or (), block.texts(), strict=True):
-            number = behind - self._tag_size
+        for tag_end, data in zip(block.numbers or (), block.texts(), strict=True):
+            number = tag_end - self._tag_size
             if (end := data.rfind(dump.end)) < 0:
                 title = TITLE.search(data)
                 name = f" ({html.unescape(title[1].decode(errors='replace'))})" if title else ""
@@ -90,7 +90,7 @@ class DumpSource(CutSource):
         block.parse = partial(_parse, read=dump.document)
 
 
-def _parse(block: Block, read: Callable[[Block, int], Document | Drop]) -> None:
+def _parse(block: Block, read: Callable[[Block, int], Document]) -> None:
     """Replace the elements of a block by their texts."""
     size = len(block.ends)
     block.names = block.titles = Column.empty(size)
@@ -98,7 +98,7 @@ def _parse(block: Block, read: Callable[[Block, int], Document | Drop]) -> None:
 
 
 def _element(data: bytes) -> Element:
-    """The element in `data`; raises Damaged if it is not well-formed or uses an entity that XML does not define."""
+    """Parse one element. Raises Damaged if it is not well-formed or uses an entity that XML does not define."""
     etree, parser = _parser()
     try:
         return etree.fromstring(data, parser)
@@ -108,42 +108,42 @@ def _element(data: bytes) -> Element:
 
 @cache
 def _parser() -> tuple[Any, Any]:
-    """The module of lxml, and a parser, made once: importing it for each document takes longer than finding it."""
+    """Return lxml.etree and a parser, cached: the import statement takes longer than a call."""
     etree = require("lxml.etree", "corpus", "reading XML")
     return etree, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
 
 
-def _post(block: Block, i: int) -> Document | Drop:
-    """A post's body, which is HTML, with its id and its title; answers have none."""
+def _post(block: Block, i: int) -> Document:
+    """Return a post's body, which is HTML, with its id and its title. Answers have no title."""
     row = _element(block.data_of(i))
     body = row.get("Body")
     if body is None:
         attributes = ", ".join(list(row.attrib)[:5]) or "nothing"
         raise Damaged(f"a row without a Body, but with {attributes}: not a post")
     if not body.strip():
-        return Drop("no text")
+        raise Drop("no text")
     return Document(body, block.source, row.get("Id", ""), row.get("Title", ""))
 
 
-def _page(block: Block, i: int) -> Document | Drop:
-    """A page's wikitext, its id and title; a Drop for pages of other namespaces, redirects, and scripts or styles."""
+def _page(block: Block, i: int) -> Document:
+    """Return a page's wikitext with its id and title. Drop for other namespaces, redirects, scripts and styles."""
     page = _element(block.data_of(i))
     name = page.findtext("title")
     if name is None:
         raise Damaged("a page without a title")
     if _namespace(name, page.findtext("ns"), block.context) != 0:
-        return Drop("another namespace")
+        raise Drop("another namespace")
     revision = page.find("revision[last()]")
     text = (revision.findtext("text") if revision is not None else None) or ""
     if page.find("redirect") is not None or REDIRECT.match(text):
-        return Drop("redirect")
+        raise Drop("redirect")
     if revision is not None and revision.findtext("model", "wikitext") != "wikitext":
-        return Drop("not wikitext")
+        raise Drop("not wikitext")
     return Document(text, block.source, page.findtext("id", ""), name)
 
 
 def _namespace(title: str, number: str | None, context: str) -> int:
-    """The number of a page's namespace; dumps before 2012 have it only as a prefix of the title."""
+    """Return the number of a page's namespace. Dumps before 2012 have it only as a prefix of the title."""
     if number is not None and number.strip().lstrip("-").isdecimal():
         return int(number)
     prefix, colon, _ = title.partition(":")
@@ -155,23 +155,23 @@ def _namespace(title: str, number: str | None, context: str) -> int:
 
 
 def _namespaces(head: bytes) -> str:
-    """The names of a wiki's namespaces by number, from the head of the dump, as JSON."""
+    """Return the names of a wiki's namespaces by number, as JSON, from the head of the dump."""
     names = {int(key): html.unescape(name.decode(errors="replace")) for key, name in NAMESPACE.findall(head)}
     return json.dumps(names)
 
 
 class Dump(NamedTuple):
-    """A kind of dump.
+    """A format of dumps.
 
-    tag, end: how an element begins and ends. element, content: what messages call an element and the whole dump.
-    document: see `Block.set_texts`. context: what it needs to know of the text before the first element.
+    tag, end: the first and last bytes of an element. element, content: names of an element and of the dump in messages.
+    document: the `read` of `Block.set_texts`. context: converts the text before the first element to `Block.context`.
     """
 
     tag: bytes
     end: bytes
     element: str
     content: str
-    document: Callable[[Block, int], Document | Drop]
+    document: Callable[[Block, int], Document]
     context: Callable[[bytes], str] = lambda head: ""
 
 

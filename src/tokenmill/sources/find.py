@@ -1,7 +1,7 @@
 """Find the sources that a user named.
 
 A source is a file on this machine (a Path), standard input ("-"), or the URL of a file elsewhere (a str: s3://, gs://,
-hf://, memory://, ...; see remote.py). The network is used only for URLs that were given by name.
+hf://, memory://, ...; see remote.py). Only URLs use the network.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+(::|://)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Something that could not be read: its position in the source, and the reason.
+    """A document, row or file that could not be read: its position in the source, and the reason.
 
-    left_out: whether it was left out. Otherwise a part of it was changed, which is not an error.
+    left_out: whether it was left out. Otherwise some of it was changed, which is not an error.
 
     >>> print(Skip("a.jsonl", "line 7", "not JSON"))
     a.jsonl, line 7: not JSON
@@ -50,7 +50,7 @@ OnSkip = Callable[[Skip], None]
 def find_sources(
     sources: str | os.PathLike | Iterable[str | os.PathLike], on_skip: OnSkip | None = None
 ) -> list[Source]:
-    """The files that `sources` name: files as they are, folders with all files below them, globs expanded.
+    """Return the files that `sources` name: files as they are, all files below folders, and those that match globs.
 
     The order is that of `sources`; within a folder or a glob it is by name. Hidden files in folders are left out.
     URLs may name a file, a folder or a glob too. "-" is standard input (a file of that name is "./-").
@@ -72,19 +72,19 @@ def find_sources(
 
 
 def standard_input() -> TextIO:
-    """sys.stdin. InputError if it was closed when Python began: the command line puts a file that is only written in its place."""
+    """Return sys.stdin. InputError if it was closed: the command line replaces a closed one by a file for writing."""
     if sys.stdin is None or getattr(sys.stdin, "mode", "r") == "w":
         raise InputError("standard input is closed. Name a file, or pipe the input in.")
     return sys.stdin
 
 
 def is_url(source: str | os.PathLike) -> bool:
-    """Whether `source` is a URL, such as s3://bucket/key, and not a path."""
+    """Return whether `source` is a URL, such as s3://bucket/key, and not a path."""
     return isinstance(source, str) and _URL.match(source) is not None
 
 
 def suffix_of(path: str | os.PathLike) -> str:
-    """The suffix that tells the format, without that of the compression: '.jsonl' for 'a.jsonl.zst'.
+    """Return the suffix of the format, without that of the compression, in lower case.
 
     >>> suffix_of("https://a.org/b.jsonl.gz?download=true"), suffix_of("zip://b.jsonl::https://a.org/c.zip")
     ('.jsonl', '.jsonl')
@@ -97,7 +97,7 @@ def suffix_of(path: str | os.PathLike) -> str:
 
 
 def size_of(source: Source) -> int:
-    """The bytes of `source` as it is stored, for progress bars and for sharing out work; 0 where unknown."""
+    """Return the bytes of `source` as it is stored, for progress and for dividing work; 0 where unknown."""
     if is_url(source):
         return size_at(str(source))
     try:
@@ -107,7 +107,7 @@ def size_of(source: Source) -> int:
 
 
 def shown(source: Source) -> str:
-    """The name of a source for messages and outputs: always UTF-8, with escapes for bytes that are not.
+    """Return the name of a source for messages and outputs, as UTF-8 with escapes for other bytes.
 
     >>> shown(Path("caf\\udce9.txt"))
     'caf\\\\xe9.txt'
@@ -116,12 +116,12 @@ def shown(source: Source) -> str:
 
 
 def can_read_again(source: Source) -> bool:
-    """Whether a second reading gives the same: not so for a pipe or standard input."""
+    """Return whether a source can be read twice, unlike a pipe or standard input."""
     return is_url(source) or (source != STDIN and os.path.isfile(source))
 
 
 def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None) -> None:
-    """Give each of `skips` to `on_skip`. Without it, the first that was left out is an InputError, others are warnings."""
+    """Call `on_skip` with each skip. Without it, the first with left_out is an InputError, and others are warnings."""
     for skip in skips:
         if on_skip is None and skip.left_out:
             raise InputError(
@@ -131,19 +131,19 @@ def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None) -> None:
 
 
 def refuse_nothing(documents: int, left_out: int, first: Skip | None = None) -> None:
-    """Raise InputError if all that the sources have was left out as damaged. first: of what was left out."""
+    """Raise InputError if all documents were left out as damaged. first: the first of them."""
     if left_out and not documents:
         example = f", the first: {first}" if first else ""
         raise InputError(f"nothing could be read: left out {plural(left_out, 'damaged document')}{example}")
 
 
 def warn_of_skip(skip: Skip) -> None:
-    """Warn of something that was left out or changed, for callers that have no `on_skip`."""
+    """The `on_skip` of callers without one: warn."""
     warnings.warn(f"left out: {skip}" if skip.left_out else str(skip), UnicodeWarning, stacklevel=3)
 
 
 def ignore_skip(skip: Skip) -> None:
-    """An `on_skip` for another look at sources whose skips are reported elsewhere."""
+    """The `on_skip` for sources that are read twice, whose skips are reported once."""
 
 
 def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:

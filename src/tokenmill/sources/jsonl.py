@@ -1,6 +1,6 @@
-"""JSON: lines of objects, or one array of objects; the text is in one field of each.
+"""JSON: lines of objects, or one array of objects, with the text in one or several fields.
 
-A line or item that has no text there is skipped. If a key occurs twice, the last value counts. Lone surrogates
+A line or item without that text is skipped. If a key occurs twice, the last value counts. Lone surrogates
 ("\\ud800") become U+FFFD, which is counted and reported.
 """
 
@@ -29,8 +29,7 @@ MISSING = object()
 
 
 def document(block: Block, i: int, options: ReadOptions) -> Document:
-    """The text of an object, of its fields that are neither null nor empty if there are several; with the values of "id" and
-    "title" if it has them."""
+    """Return the text of an object, with its "id" and "title". Of several fields, null and empty ones are left out."""
     fields, line = options.fields, block.data_of(i).decode()
     try:
         value = json.loads(line, parse_int=lambda digits: int(digits[:LONG_NUMBER]))
@@ -85,31 +84,31 @@ class LinesSource(CutSource):
 
 
 class ArraySource(LinesSource):
-    """A JSON array: each item is a document, on a line that a kernel makes of it. A place is before an item, or after the end."""
+    """A JSON array, each item on a line by a kernel. `resume_at` is [offset, number of the next item, 1 at the end]."""
 
     def __init__(self, source: Source, options: ReadOptions, ids: bool = False) -> None:
         super().__init__(source, options, ids=ids)
         self.label = "item #"
         self._lines = ArrayLines()
         self._fault = ""
-        self.place = [0, 0, 0]  # the line before the bracket has the number 0
+        self.resume_at = [0, 0, 0]  # the line before the bracket has the number 0
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
-        position, number, self._lines.ended = self.place
+        position, number, self._lines.ended = self.resume_at
         self._lines.depth, self._lines.items = int(position > 0), max(0, number - 1)
 
     def _fill(self, block: Block) -> None:
         super()._fill(block)
-        self.place = [*self.place, int(self._lines.ended)]
+        self.resume_at = [*self.resume_at, int(self._lines.ended)]
 
     def _read_on(self, block: Block) -> tuple[int, bool]:
-        """At a fault, what is before it comes first."""
+        """As in StreamSource. A fault of the array raises InputError at the next call, after the items before it."""
         if self._fault:
             raise InputError(f"{self.name}: {self._fault}")
-        before = len(self._rest)
+        start = len(self._rest)
         length, done = super()._read_on(block)
-        end = self._lines.turn(block.buffer, before, length) if before < length else length
+        end = self._lines.turn(block.buffer, start, length) if start < length else length
         if self._lines.missing:
             self._fault = f"not JSON: a comma after item {self._lines.items:,}, and no item after it. Remove it."
         elif bytes(memoryview(block.buffer)[end:length]).strip(b" \t\r\n"):
@@ -120,7 +119,7 @@ class ArraySource(LinesSource):
 
 
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
-    """Replace the objects of a block by their texts. Python's json reads those that the kernel cannot, or whose fields are not all strings."""
+    """Replace the objects of a block by their texts. Python's json reads those that the kernel cannot read."""
     fields = tuple(dict.fromkeys((*options.fields, *(("id", "title") if ids else ()))))
     values, odd = field_columns(block.data, block.ends, tuple(name.encode() for name in fields))
     columns = dict(zip(fields, itertools.starmap(Column, values), strict=True))
@@ -138,7 +137,7 @@ def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
 
 
 def without_surrogates(text: str) -> tuple[str, int]:
-    """`text` with pairs of surrogates joined and lone ones replaced by U+FFFD, and how many those were."""
+    """Return `text` with pairs of surrogates joined and lone ones replaced by U+FFFD, and the number of lone ones."""
     try:
         text.encode()
         return text, 0

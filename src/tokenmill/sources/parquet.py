@@ -1,6 +1,6 @@
 """Parquet: the text in one column, a row group at a time. FineWeb's columns `text` and `id` are the defaults.
 
-The strings are taken from Arrow's buffers as they are. A null is no document. A place is [row group, row].
+The strings stay in Arrow's buffers, without a copy. A null is not a document. `resume_at` is [row group, row].
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, plural, require
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS = 1 << 16
-MOST_BYTES = 64 << 20  # plain bytes of the rows that are read at a time, where each is one that the file stores once
-MOST_PAGE = 64 << 20  # plain bytes of a dictionary or of a page that repeats itself; programs write 1 MiB
+MOST_BYTES = 64 << 20  # plain bytes of the rows that are read at a time, if all repeat the longest string
+MOST_PAGE = 64 << 20  # plain bytes of a dictionary, or of a page that compresses very well; programs write 1 MiB
 MOST_RATIO = 50  # of plain to stored bytes; text has 2 to 10
 FIXED = {1: 0, 2: 0, 3: 1, 7: 8}  # bytes of Thrift's true, false, byte and float
-HEADER_BYTES = 1 << 16  # at most, of a page; it has the smallest and the largest value
-STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, those of a row group, which may be many
+HEADER_BYTES = 1 << 16  # at most, of a page header, which contains the smallest and the largest value
+STORED_STEP = 1 << 18  # bytes of a column to read at a time; by default Arrow reads all of a row group
 
 
 class ParquetSource(BlockSource):
@@ -36,23 +37,21 @@ class ParquetSource(BlockSource):
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         super().__init__(source, options, span, ids)
-        self.place = [span[0] if span else 0, 0]
-        self._before = 0  # rows in the groups before
+        self.resume_at = [span[0] if span else 0, 0]
+        self._rows_before = 0  # in the groups before
         self._file: Any = None
         self._stored: Any = None  # the bytes of the file
         self._batches: Iterator[Any] | None = None
-        self._given = 0  # rows
+        self._rows_read = 0
         self._nulls = 0  # rows without a text
-        self._named: list[str] = []  # the columns of ids and titles that are read
+        self._named: list[str] = []  # the columns of ids and titles to read
 
     @staticmethod
     def groups(source: Source) -> int:
         """Return the number of row groups of a file."""
-        opened = ParquetSource(source, ReadOptions())
-        opened._open_file()
-        groups = opened._file.num_row_groups
-        opened.close()
-        return groups
+        with closing(ParquetSource(source, ReadOptions())) as opened:
+            opened._open_file()
+            return opened._file.num_row_groups
 
     def close(self) -> None:
         self.done = True
@@ -76,7 +75,7 @@ class ParquetSource(BlockSource):
             ) from error
 
     def _for_arrow(self) -> Any:
-        """The file for Arrow, which reads those on this machine faster by itself."""
+        """Return the file, or its path on this machine, which Arrow reads faster."""
         return self._stored if is_url(self.source) else self.source
 
     def _open(self, pause: Pause) -> None:
@@ -86,7 +85,7 @@ class ParquetSource(BlockSource):
             _check_column(self.name, schema, field)
         known = [name for name in ("id", "title") if self._ids and schema.names.count(name) == 1]
         self._named = [name for name in known if name == "id" or _is_text(schema.field(name).type)]
-        self._before = sum(self._rows(group) for group in range(self.place[0]))
+        self._rows_before = sum(self._rows(group) for group in range(self.resume_at[0]))
 
     def _rows(self, group: int) -> int:
         return self._file.metadata.row_group(group).num_rows
@@ -94,23 +93,22 @@ class ParquetSource(BlockSource):
     def _fill(self, block: Block) -> None:
         groups = self._file.num_row_groups
         last = min(self._span[1], groups) if self._span else groups
-        while self.place[0] < last:
-            group, row = self.place
-            first, end = self._before + row + 1, self._before + self._rows(group)
+        while self.resume_at[0] < last:
+            group, row = self.resume_at
+            first, end = self._rows_before + row + 1, self._rows_before + self._rows(group)
             try:
                 batch = self._next_batch(group, row)
             except (OSError, ValueError) as error:
-                label, block.label = block.label, f"row # to row {end}"
-                block.skip(first, f"row group {group} cannot be read: {_first_line(error)}")
-                block.label = label
+                reason = f"row group {group} cannot be read: {_first_line(error)}"
+                block.skip(first, reason, position=f"row {first} to row {end}")
                 batch = None
             if batch is not None:
-                self.place = [group, row + len(batch)]
-                self._given += len(batch)
-                self.stored = self._size * self._given // max(1, self._file.metadata.num_rows)
+                self.resume_at = [group, row + len(batch)]
+                self._rows_read += len(batch)
+                self.stored = self._size * self._rows_read // max(1, self._file.metadata.num_rows)
                 self._put(block, batch, first)
                 return
-            self._before, self.place, self._batches = end, [group + 1, 0], None
+            self._rows_before, self.resume_at, self._batches = end, [group + 1, 0], None
         if isinstance(file := getattr(self._stored, "raw", self._stored), RemoteFile | LocalFile):
             file.check()
         if self._nulls:
@@ -120,7 +118,7 @@ class ParquetSource(BlockSource):
         self.done = True
 
     def _next_batch(self, number: int, row: int) -> Any:
-        """The next rows of a row group, from `row` on if reading begins there; None at its end."""
+        """Return the next rows of a row group, from `row` on at the first call; None at its end."""
         skip = 0
         if self._batches is None:
             group = self._file.metadata.row_group(number)
@@ -132,7 +130,7 @@ class ParquetSource(BlockSource):
             self._batches = self._file.iter_batches(
                 rows, row_groups=[number], columns=[*{*self._options.fields, *self._named}], use_threads=False
             )
-            skip = row  # where reading was interrupted
+            skip = row
         while (batch := next(self._batches, None)) is not None and skip >= len(batch):
             skip -= len(batch)
         return batch if batch is None or not skip else batch.slice(skip)
@@ -140,46 +138,43 @@ class ParquetSource(BlockSource):
     def _refuse_bombs(self, group: Any) -> None:
         """Refuse a column of small pages that become large. Arrow decodes a dictionary, and each page, whole."""
         for column in map(group.column, range(group.num_columns)):
-            is_bomb = column.total_uncompressed_size > max(MOST_PAGE, MOST_RATIO * column.total_compressed_size)
-            if column.path_in_schema not in {*self._options.fields, *self._named} or not (
-                column.has_dictionary_page or is_bomb
-            ):
+            if column.path_in_schema not in {*self._options.fields, *self._named}:
                 continue
+            is_bomb = column.total_uncompressed_size > max(MOST_PAGE, MOST_RATIO * column.total_compressed_size)
             start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
-            end = start + column.total_compressed_size if is_bomb else start + 1
-            for nbytes in page_sizes(self._stored, start, end):
+            size = column.total_compressed_size if is_bomb else int(column.has_dictionary_page)
+            for nbytes in page_sizes(self._stored, start, start + size):
                 if nbytes > MOST_PAGE:
                     raise ValueError(f"a page of it takes {nbytes:,} bytes, and at most {MOST_PAGE:,} are read")
 
     def _longest_repeated(self) -> int:
-        """The bytes of the longest strings in the row group's dictionaries, at least 1: each row may repeat them."""
+        """Return the bytes of the longest strings in the row group's dictionaries, at least 1: rows may repeat them."""
         with self._parquet.ParquetFile(
             self._for_arrow(),
             metadata=self._file.metadata,
             read_dictionary=[*self._options.fields],
             buffer_size=STORED_STEP,
         ) as file:
-            batch = next(file.iter_batches(1, [self.place[0]], [*self._options.fields], use_threads=False), None)
+            batch = next(file.iter_batches(1, [self.resume_at[0]], [*self._options.fields], use_threads=False), None)
             dictionaries = [getattr(column, "dictionary", ()) for column in (batch.columns if batch else ())]
             bounds = [strings_of(strings)[0] for strings in dictionaries if len(strings)]
-            return max(1, sum(int((each[1:] - each[:-1]).max()) for each in bounds))
+            return max(1, sum(int((offsets[1:] - offsets[:-1]).max()) for offsets in bounds))
 
     def _put(self, block: Block, batch: pa.RecordBatch, first: int) -> None:
-        """Give a block the strings of a batch, without a copy of them."""
+        """Put the strings of a batch into a block, without a copy."""
         import pyarrow as pa
 
-        columns = [batch.column(field) for field in self._options.fields]
-        columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns]
+        columns = [_decoded(batch.column(field)) for field in self._options.fields]
         texts: Any = columns[0] if len(columns) == 1 else _joined(columns)
         block.numbers = range(first, first + len(texts))
-        names = [batch.column(name) if name in self._named else None for name in ("id", "title")]
+        names = {name: batch.column(name) for name in self._named}
         if texts.null_count:
             valid = texts.is_valid()
             self._nulls += texts.null_count
             block.numbers = list(itertools.compress(block.numbers, valid.to_pylist()))
-            names = [each if each is None else each.filter(valid) for each in names]
+            names = {name: column.filter(valid) for name, column in names.items()}
             texts = texts.cast(pa.large_binary()).filter(valid)
-        block.names, block.titles = (each if each is None else _cells(each) for each in names)
+        block.names, block.titles = (_cells(names[name]) if name in names else None for name in ("id", "title"))
         offsets, data = strings_of(texts)
         block.ends = array("Q", (offsets[1:] - offsets[0]).astype("uint64").tobytes())
         block.data = data[offsets[0] : offsets[-1]]
@@ -190,11 +185,17 @@ class ParquetSource(BlockSource):
             block.keep_others(long)
 
 
-def _cells(column: Any) -> Column:
-    """The ids or titles of rows, as text."""
+def _decoded(column: Any) -> Any:
     import pyarrow as pa
 
-    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _cells(column: Any) -> Column:
+    """Return the ids or titles of rows, as text."""
+    import pyarrow as pa
+
+    column = _decoded(column)
     raw = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}.get(column.type)
     values = (column.view(raw) if raw else column).to_pylist()  # a cast imports pyarrow.compute
     texts = (value.decode(errors="backslashreplace") if isinstance(value, bytes) else value for value in values)
@@ -202,7 +203,7 @@ def _cells(column: Any) -> Column:
 
 
 def page_sizes(file: Any, start: int, end: int) -> Iterator[int]:
-    """The plain bytes of each page between two offsets, as the headers before them say.
+    """Yield the plain bytes of each page between two offsets of the file, from the page headers.
 
     A header is a struct of Thrift's compact protocol: field 2 has the plain bytes, field 3 the bytes that follow it
     (parquet-format, PageHeader).
@@ -219,7 +220,7 @@ def page_sizes(file: Any, start: int, end: int) -> Iterator[int]:
 
 
 def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
-    """The integers of a struct by field, and where it ends. IndexError if the data end before."""
+    """Return the integers of a struct by field, and its end. Raises IndexError if the data end before."""
 
     def varint() -> int:
         nonlocal at
@@ -254,7 +255,7 @@ def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
 
 
 def _joined(columns: Sequence[Any]) -> Any:
-    """The texts of each row in one, without those that are null or empty; null where all are null."""
+    """Join the texts of each row, without those that are null or empty; null where all are null."""
     import pyarrow as pa
 
     rows = zip(*(column.cast(pa.large_binary()).to_pylist() for column in columns), strict=True)
@@ -263,7 +264,7 @@ def _joined(columns: Sequence[Any]) -> Any:
 
 
 def strings_of(strings: Any) -> tuple[np.ndarray, memoryview]:
-    """The offsets of Arrow's strings, one more than there are, and the bytes that they are offsets in."""
+    """Return the offsets of Arrow's strings, one more than there are strings, and the bytes that they point into."""
     import numpy as np
     import pyarrow as pa
 
@@ -272,12 +273,12 @@ def strings_of(strings: Any) -> tuple[np.ndarray, memoryview]:
     if strings.null_count or strings.type not in (pa.string(), pa.binary()):  # the cast imports pyarrow.compute
         strings = strings.cast(pa.large_binary()).fill_null(b"")
     _, offsets, data = strings.buffers()
-    kind = np.int32 if strings.type in (pa.string(), pa.binary()) else np.int64
-    return np.frombuffer(offsets, kind)[strings.offset :][: len(strings) + 1], memoryview(data or b"").cast("B")
+    dtype = np.int32 if strings.type in (pa.string(), pa.binary()) else np.int64
+    return np.frombuffer(offsets, dtype)[strings.offset :][: len(strings) + 1], memoryview(data or b"").cast("B")
 
 
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:
-    import pyarrow.types as kinds
+    import pyarrow.types as types
 
     if column not in schema.names and schema.names == ["pretoken", "count"]:
         raise InputError(
@@ -292,14 +293,16 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
         raise InputError(
             f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another {BY_FIELD}"
         )
-    kind = schema.field(column).type
-    if not _is_text(kind) and not kinds.is_null(kind):  # null: no row of the file has a text
-        raise InputError(f"{source}: the column {column!r} contains {kind}, not text. Name a column of text {BY_FIELD}")
+    dtype = schema.field(column).type
+    if not _is_text(dtype) and not types.is_null(dtype):  # null: no row of the file has a text
+        raise InputError(
+            f"{source}: the column {column!r} contains {dtype}, not text. Name a column of text {BY_FIELD}"
+        )
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(dtype: Any) -> bool:
     """Return whether a column of this type has strings or bytes."""
-    plain = str(getattr(kind, "value_type", kind)) if str(kind).startswith("dictionary") else str(kind)
+    plain = str(getattr(dtype, "value_type", dtype)) if str(dtype).startswith("dictionary") else str(dtype)
     return plain.removeprefix("large_").removesuffix("_view") in ("string", "binary")
 
 

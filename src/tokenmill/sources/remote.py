@@ -16,21 +16,21 @@ from ..errors import InputError, MissingExtraError, TokenmillError, UsageError, 
 
 T = TypeVar("T")
 BLOCK = 8 << 20  # bytes of a request
-WAITS = [0.5, 2.0, 8.0]  # seconds before a request that failed is made again
-CHECK_SECONDS = 2.0  # between two looks at the version of a file
-NOT_NOW = (408, 425, 429)  # HTTP's codes below 500 of a request that may be made again
-# What the back ends know of the version of a file.
+WAITS = [0.5, 2.0, 8.0]  # seconds before a failed request is repeated
+CHECK_SECONDS = 2.0  # between two checks of the version of a file
+NOT_NOW = (408, 425, 429)  # HTTP status codes below 500 after which a request is repeated
+# The fields of the back ends that identify the version of a file.
 VERSION = "size ETag etag Content-MD5 md5Hash generation VersionId Last-Modified LastModified last_modified mtime created blob_id CRC".split()
-DAMAGE = (zipfile.BadZipFile, zlib.error)  # of an archive; it does not pass
+DAMAGE = (zipfile.BadZipFile, zlib.error)  # of an archive; a repeated request would not help
 
 
 class RemoteError(InputError):
-    """A request that failed for good, or a file that another one replaced. It is no damage, so `on_skip` leaves nothing out."""
+    """A request that failed for good, or a file that was replaced. Not damage, so `on_skip` leaves nothing out."""
 
 
 @contextmanager
 def _request_errors(url: str) -> Iterator[None]:
-    """Turn the error of a request into a RemoteError: each back end has exceptions of its own."""
+    """Turn the error of a request into a RemoteError: each back end has its own exceptions."""
     try:
         yield
     except (TokenmillError, *DAMAGE):
@@ -44,7 +44,7 @@ def _request_errors(url: str) -> Iterator[None]:
 
 
 def files_at(url: str) -> list[str]:
-    """The URLs of the files that a URL names: a file, a folder with all files below it, or a glob."""
+    """Return the URLs of the files that a URL names: a file, all files below a folder, or the matches of a glob."""
     filesystem, path = _filesystem(url)
     try:
         if glob.has_magic(path.partition("?")[0] if url.startswith("http") else path):
@@ -56,7 +56,7 @@ def files_at(url: str) -> list[str]:
         else:
             _version(filesystem, path)
             paths, problem = [path], ""
-    except Exception as error:  # network and credentials: each back end has exceptions of its own
+    except Exception as error:  # network and credentials: each back end has its own exceptions
         if isinstance(error, FileNotFoundError) and (error.__cause__ is None or _status(error) == 404):
             raise InputError(f"{url}: no such file or folder. Check the URL.") from error
         raise InputError(f"cannot list {url}: {reason_of(error.__cause__ or error)}") from error
@@ -68,29 +68,29 @@ def files_at(url: str) -> list[str]:
 
 
 def size_at(url: str) -> int:
-    """The bytes of the file at a URL; 0 where unknown."""
+    """Return the bytes of the file at a URL; 0 where unknown."""
     filesystem, path = _filesystem(url)
     with _request_errors(url):
         return int(_again(lambda: filesystem.size(path)) or 0)
 
 
 def version_at(url: str) -> dict[str, str]:
-    """The size of the file at a URL, and what else tells it from another one of the same name."""
+    """Return the fields of VERSION that are known of the file at a URL, such as its size."""
     with _request_errors(url):
         return _version(*_filesystem(url))
 
 
 class RemoteFile(io.RawIOBase):
-    """A file at a URL. A request that fails is made again; a file that another one replaces meanwhile is an InputError.
+    """A file at a URL. A failed request is repeated; a file that is replaced while it is read is an InputError.
 
-    Servers that do not give parts of a file, or not its size, are read from its front.
+    From servers without range requests or without its size, the file is read from its start.
     """
 
     def __init__(self, url: str) -> None:
         self.name = url
         self._filesystem, self._path = _filesystem(url)
         self._version = version_at(url)
-        self._parts = "size" in self._version  # whether the server gives parts
+        self._ranges = "size" in self._version  # whether the server may support range requests
         self._size, self._position = int(self._version.get("size", sys.maxsize)), 0
         self._checked = time.monotonic()
         self._file: Any = None
@@ -122,7 +122,7 @@ class RemoteFile(io.RawIOBase):
         return len(data)
 
     def check(self) -> None:
-        """Raise RemoteError if another file is there now. Called at the end of the file, and by who reads no further."""
+        """Raise RemoteError if the file was replaced. Called at its end, and by readers that stop before it."""
         now = _version(self._filesystem, self._path)
         for name in {**self._version, **now}:
             if now.get(name) != (old := self._version.get(name)):
@@ -135,15 +135,15 @@ class RemoteFile(io.RawIOBase):
     def _fetch(self, size: int) -> bytes:
         data = b""
         try:
-            if self._parts:
+            if self._ranges:
                 self._file = self._file or self._filesystem.open(self._path, "rb", cache_type="none")
                 self._file.seek(self._position)
                 data = self._file.read(size)
         except ValueError as error:
             if "range requests" not in str(error):
                 raise
-            self._file, self._parts = None, False
-        if not self._parts:
+            self._file, self._ranges = None, False
+        if not self._ranges:
             if self._file is None or self._file.tell() > self._position:
                 self._file = self._filesystem.open(self._path, "rb", block_size=0)
             while (before := self._position - self._file.tell()) > 0 and self._file.read(min(before, BLOCK)):
@@ -175,11 +175,11 @@ def _version(filesystem: Any, path: str) -> dict[str, str]:
 
 
 def _again(request: Callable[[], T], before: Callable[[], None] = lambda: None) -> T:
-    """The result of a request, which is made again if it fails in a way that may pass."""
+    """Return the result of a request, which is repeated after a temporary failure."""
     for wait in [*WAITS, None]:
         try:
             return request()
-        except Exception as error:  # each back end has exceptions of its own
+        except Exception as error:  # each back end has its own exceptions
             status = _status(error)
             final = isinstance(error, (PermissionError, NotImplementedError, ImportError, *DAMAGE))
             final |= isinstance(error, FileNotFoundError) and error.__cause__ is None
@@ -191,16 +191,16 @@ def _again(request: Callable[[], T], before: Callable[[], None] = lambda: None) 
 
 
 def _status(error: BaseException) -> int | None:
-    """HTTP's code of a refusal. fsspec calls a file that it could not look at not found, and tells the reason as the cause."""
+    """Return the HTTP status code of an error. fsspec raises FileNotFoundError for any, from the cause."""
     error = error.__cause__ or error
-    answer = getattr(error, "response", None)  # botocore's, a dict
-    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(answer, dict) else None
+    response = getattr(error, "response", None)  # botocore's, a dict
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(response, dict) else None
     status = getattr(error, "status", status)
     return status if isinstance(status, int) else None
 
 
 def _filesystem(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL, and the path in it."""
+    """Return the fsspec file system of a URL, and the path in it."""
     fsspec = require("fsspec", "corpus", f"reading {url}")
     try:
         return fsspec.core.url_to_fs(url)

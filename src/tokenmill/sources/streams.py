@@ -1,11 +1,11 @@
-"""Byte streams: the plain bytes of one source, whatever it is stored as.
+"""Byte streams: the plain bytes of one source.
 
-- Files, pipes, standard input ("-") and URLs read alike. Waiting for a pipe does not delay Ctrl-C.
-- What has the name or the first bytes of a .gz, .bz2, .xz or .zst is decompressed, with any number of members, streams or frames in a file.
+- Files, pipes, standard input ("-") and URLs have the same interface. Waiting for a pipe does not delay Ctrl-C.
+- Files with the suffix or the first bytes of .gz, .bz2, .xz or .zst are decompressed, with all their members or frames.
 - Memory is bounded, also for a decompression bomb.
 - A byte order mark is dropped. UTF-16 and UTF-32 text that begins with one becomes UTF-8.
-- Damage raises InputError, after all bytes before it were given out. Where the bytes end does not depend on the sizes
-  that the caller reads, because the decompressors always work in the same steps.
+- Damage raises InputError, after all bytes before it were returned. Where they end does not depend on the sizes that
+  the caller reads, because the decompressors always work in the same steps.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class ByteStream:
 
     pause: called now and then while a pipe has nothing to read; may raise.
     text: whether to drop a byte order mark, and to turn text that has one into UTF-8.
-    suffix: how it is stored, such as ".gz"; without it, the name of the source tells, or the first bytes.
-    position: how many bytes were given out, the mark not counted.
+    suffix: of the compression, such as ".gz"; None detects it from the name of the source and the first bytes.
+    position: the number of bytes returned so far, without the mark.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class ByteStream:
         self.name = shown(source)
         self.position = 0
         self._mark = 0  # bytes of the mark
-        self._ahead = memoryview(b"")  # read, but not given out
+        self._ahead = memoryview(b"")  # bytes read, but not returned yet
         self._damage: InputError | None = None
         self._file: Any = open_stored(source, pause)
-        self._packed: MemberReader | None = None  # what decompresses the file
+        self._packed: MemberReader | None = None
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None if the file is read directly
         try:
             name = os.fspath(source)
@@ -90,7 +90,7 @@ class ByteStream:
         self.close()
 
     def readinto(self, buffer: bytearray | memoryview) -> int:
-        """Fill `buffer`. Fewer bytes than it holds are given before damage and at the end only."""
+        """Fill `buffer` and return the number of bytes: all of it, but for the last call before damage or the end."""
         if self._damage is not None:
             raise self._damage
         view = memoryview(buffer)
@@ -116,17 +116,17 @@ class ByteStream:
         return filled
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes, fewer before damage and at the end only."""
+        """Return `size` bytes, fewer before damage and at the end only."""
         buffer = bytearray(size)
         return bytes(memoryview(buffer)[: self.readinto(buffer)])
 
     @property
     def damaged(self) -> bool:
-        """Whether the next read raises the damage that ended the last one."""
+        """Return whether the last read ended at damage, which the next raises."""
         return self._damage is not None
 
     def peek(self, size: int) -> bytes:
-        """The next `size` bytes, which are not given out yet; fewer before damage and at the end."""
+        """Return the next `size` bytes and keep them; fewer before damage and at the end."""
         if len(self._ahead) < size:
             position = self.position
             self._ahead = memoryview(self.read(size) + bytes(self._ahead))
@@ -159,7 +159,7 @@ class ByteStream:
         self._file.close()
 
     def _look_ahead(self) -> str:
-        """Read the first bytes, which are given out first. Returns the suffix of how the rest is stored, "" for plain bytes."""
+        """Return the suffix of the compression that the first bytes have, "" for plain bytes."""
         with contextlib.suppress(InputError):  # it is raised again when the first bytes are read
             self.peek(PACKED_BYTES)
         packed = PACKED.match(self._ahead)
@@ -183,7 +183,7 @@ class ByteStream:
                 return
 
     def _guarded(self, read: Callable[..., Any], *arguments: Any) -> Any:
-        """Call `read`, with the damage that it meets turned into an InputError."""
+        """Call `read`, and turn its errors of damage into InputError."""
         try:
             return read(*arguments)
         except (InputError, MissingExtraError):
@@ -204,14 +204,14 @@ class ByteStream:
 
 
 def open_stored(source: Source, pause: Pause = lambda: None) -> Any:
-    """The source as it is stored, for reading bytes."""
+    """Open the stored bytes of a source."""
     if is_url(source):
         return io.BufferedReader(remote.RemoteFile(str(source)), remote.BLOCK)
     try:
         if source == STDIN:
             try:
                 descriptor = os.dup(sys.stdin.fileno())
-            except (OSError, ValueError):  # an object that a program put in place of standard input
+            except (OSError, ValueError):  # an object that replaces standard input
                 return sys.stdin.buffer
             return io.FileIO(descriptor) if os.name == "nt" else _Pipe(descriptor, pause)  # select takes no files there
         mode = os.stat(source).st_mode
@@ -225,7 +225,7 @@ def open_stored(source: Source, pause: Pause = lambda: None) -> Any:
 
 
 class LocalFile(io.FileIO):
-    """A file on this machine, without a buffer: blocks are large. One that is written to while it is read is damaged."""
+    """A file on this machine, unbuffered since blocks are large. Writing to it while it is read is an InputError."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
@@ -253,7 +253,7 @@ class LocalFile(io.FileIO):
 
 
 class _Pipe(io.RawIOBase):
-    """A named pipe, a terminal or standard input: waits for bytes, and calls `pause` while there are none."""
+    """A named pipe, a terminal or standard input. Reading waits for bytes, and calls `pause` while there are none."""
 
     def __init__(self, descriptor: int, pause: Pause) -> None:
         self._descriptor = descriptor

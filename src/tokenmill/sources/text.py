@@ -17,11 +17,11 @@ from .streams import Pause
 
 
 class FileSource(StreamSource):
-    """A file that is one document. With `cut` it comes in parts, and may be divided into spans.
+    """A file that is one document. With `cut` it is read in several blocks, and may be divided into spans.
 
-    whole: whether to read the file once before, so that no part of a damaged one is given out. A pipe comes whole instead.
-    cut: called as cut(buffer, 0, length) for a place at which the text may be cut, whatever follows; 0 if there is
-        none. Without it the document comes whole, if it is no longer than the limit.
+    whole: whether to read the file once before, so that no block of a damaged file is returned. A pipe is one block.
+    cut: called as cut(buffer, 0, length), returns an offset where the text may be cut whatever follows, or 0. Without
+        `cut` the document is one block, and is skipped if it is longer than the limit.
     """
 
     def __init__(
@@ -38,13 +38,13 @@ class FileSource(StreamSource):
         self._cut = None if whole and not self._whole else cut
 
     def _damage(self) -> str:
-        """Why the file cannot be read as a whole; "" where it can."""
-        first, block = FileSource(self.source, self._options, cut=self._cut), Block()
-        first.utf8 = self.utf8
-        while first.draw(block):
+        """Return why the whole file cannot be read; "" if it can."""
+        reading, block = FileSource(self.source, self._options, cut=self._cut), Block()
+        reading.utf8 = self.utf8
+        while reading.draw(block):
             block.finish()
             if block.skips:
-                first.close()
+                reading.close()
                 return block.skips[0].reason
         return ""
 
@@ -55,13 +55,12 @@ class FileSource(StreamSource):
             return
         self._whole = False
         block.start = self._position()
-        block.continued = block.start > 0
         limit = self._options.max_document_bytes
-        place = length = 0
-        while not place and not self.done:
+        end = length = 0
+        while not end and not self.done:
             try:
                 length, self.done = self._read_on(block)
-            except InputError as error:  # the parts before the damage were given out, so the last one is too
+            except InputError as error:  # the blocks before the damage were returned, so the last one is too
                 if self._cut is None or isinstance(error, RemoteError):
                     raise
                 length, self.done = len(self._rest), True
@@ -72,19 +71,19 @@ class FileSource(StreamSource):
                 self.done = True
                 return
             if self.done:
-                place = length
+                end = length
             elif self._cut is not None:
-                place = self._cut(block.buffer, 0, length)
-            self._rest = bytes(memoryview(block.buffer)[place:length])
-        block.data, block.ends = block.buffer, array("Q", [place])
+                end = self._cut(block.buffer, 0, length)
+            self._rest = bytes(memoryview(block.buffer)[end:length])
+        block.data, block.ends = block.buffer, array("Q", [end])
         block.goes_on = not self.done
-        self.place = [self._position()]
+        self.resume_at = [self._position()]
 
 
 class CutSource(StreamSource):
-    """A text file of many documents, cut by a kernel. A place is [position, number of the next document]."""
+    """A text file of many documents, cut by a kernel. `resume_at` is [offset, number of the next document]."""
 
-    _tag_size = 0  # bytes of a document that are before what the cutter finds of it
+    _tag_size = 0  # bytes of a document's tag, which is the separator of the cutter
 
     def __init__(
         self, source: Source, options: ReadOptions, span: Span | None = None, binary: Binary | None = None
@@ -95,12 +94,12 @@ class CutSource(StreamSource):
         self._mark = b"\n" if lines else options.separator.encode()
         self._cut = lambda buffer, start, length: buffer.find(b"\n", start, length) + 1
         self._cutter = Cutter(self._mark, limit, options.unit == "blank", self.format == "jsonl", lines)
-        self.place = [0, self._cutter.place]
+        self.resume_at = [0, self._cutter.number]
         self.label = "line #" if lines else "byte #"
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
-        self._cutter.place = self.place[1]
+        self._cutter.number = self.resume_at[1]
         if self._span_start:
             self.label += f" after byte {self._span_start:,}"
 
@@ -118,4 +117,4 @@ class CutSource(StreamSource):
         for number in cutter.too_long:
             block.skip(number - self._tag_size, too_long(self._options.max_document_bytes))
         cutter.too_long.clear()
-        self.place = [self._position(), cutter.place]
+        self.resume_at = [self._position(), cutter.number]

@@ -1,6 +1,6 @@
 """Token files: documents encoded once, to be read by training frameworks as arrays of ids.
 
-formats.py is the table of formats; settings.py says what else decides a token file, and what is written beside it.
-encoding.py makes one: worker threads encode the documents to parts (parts.py), and output.py turns these
-into the files. reading.py opens them, joining.py makes one of several, and verifying.py checks one.
+formats.py is the table of formats; settings.py has the other settings of a token file, and its metadata. encoding.py
+creates one: threads encode the documents to folders (encoded_folder.py), and output.py converts these to the files.
+reading.py opens token files, joining.py joins several, and verifying.py checks one.
 """

@@ -1,4 +1,4 @@
-"""The indexes of token files: where each document begins in the ids, and where the last one ends."""
+"""Readers of the indexes of token files: the offsets of the documents in the ids."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .formats import MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES, check_magic, mapp
 class Bounds(NamedTuple):
     """The contents of an index.
 
-    offsets: int64; document i is ids[offsets[i]:offsets[i + 1]]. Mapped if the file contains them like that, else in memory.
-    dtype: the type of an id, if the index says it.
-    sequences, documents: of a Megatron index with documents of several sequences. The offsets of the sequences, and for each
-        document the number of its first sequence, and the number of all; else None.
+    offsets: int64; document i is ids[offsets[i]:offsets[i + 1]]. Mapped if the file has this array, else in memory.
+    dtype: the type of an id, if the index records it.
+    sequences, documents: of a Megatron index with documents of several sequences, else None. The offsets of the
+        sequences; the index of each document's first sequence, and the number of sequences.
     """
 
     offsets: np.ndarray
@@ -30,7 +30,7 @@ class Bounds(NamedTuple):
 
 
 def read_megatron(path: Path) -> Bounds:
-    """A Megatron index, whose documents consist of sequences. FormatError too if these are not contiguous in the .bin."""
+    """Read a Megatron index, whose documents are sequences. FormatError if these are not contiguous in the .bin."""
     with read_errors(path), open(path, "rb") as file:
         size, head = path.stat().st_size, file.read(MEGATRON.size)
     if len(head) < MEGATRON.size or not head.startswith(MEGATRON_MAGIC):
@@ -50,11 +50,11 @@ def read_megatron(path: Path) -> Bounds:
     np.cumsum(lengths, out=offsets[1:])
     width = np.dtype(MEGATRON_TYPES[code]).itemsize
     if (wrong := (lengths < 0) | (pointers != width * offsets[:-1])).any():
-        number = int(wrong.argmax())
+        i = int(wrong.argmax())
         raise FormatError(
-            f"{path}: sequence {number:,} is not contiguous with the others: it has {lengths[number]:,} ids (byte "
-            f"{MEGATRON.size + 4 * number:,}) and begins at byte {pointers[number]:,} of the ids (byte "
-            f"{MEGATRON.size + 4 * n + 8 * number:,}); those before it end at byte {width * offsets[number]:,}"
+            f"{path}: sequence {i:,} is not contiguous with the others: it has {lengths[i]:,} ids (byte "
+            f"{MEGATRON.size + 4 * i:,}) and begins at byte {pointers[i]:,} of the ids (byte "
+            f"{MEGATRON.size + 4 * n + 8 * i:,}); those before it end at byte {width * offsets[i]:,}"
         )
     if not m or documents[0] != 0 or documents[-1] != n or (documents[1:] < documents[:-1]).any():
         raise FormatError(f"{path}: the document boundaries do not go from 0 to {n:,}")
@@ -65,11 +65,11 @@ def read_megatron(path: Path) -> Bounds:
 
 
 def read_npy(path: Path) -> np.ndarray:
-    """The one-dimensional array of integers in a .npy file, mapped. Raises FormatError for any other file."""
+    """Map the one-dimensional array of integers in a .npy file. Raises FormatError for any other file."""
     check_magic(path, "npy")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
+    except Exception as error:  # NumPy parses the header as Python, which may raise any exception
         raise FormatError(f"{path}: not a readable .npy file: {error}") from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise FormatError(f"{path}: an array of {array.dtype} with shape {array.shape}; expected a row of ids")
@@ -77,7 +77,7 @@ def read_npy(path: Path) -> np.ndarray:
 
 
 def read_offsets(path: Path) -> Bounds:
-    """OUT.offsets.npy."""
+    """Read OUT.offsets.npy."""
     array = read_npy(path)
     if array.dtype != np.int64:
         raise FormatError(f"{path}: offsets of {array.dtype}; expected int64")
@@ -85,10 +85,10 @@ def read_offsets(path: Path) -> Bounds:
 
 
 def read_spans(path: Path) -> Bounds:
-    """OLMo's list of start,end."""
+    """Read OLMo's list of start,end."""
     try:
         with gzip.open(path, "rt", encoding="ascii") as file:  # other programs write more columns
-            spans = np.fromiter((int(part) for line in file for part in line.split(",")[:2]), np.int64)
+            spans = np.fromiter((int(number) for line in file for number in line.split(",")[:2]), np.int64)
         starts, ends = spans.reshape(-1, 2).T
     except (OSError, EOFError, ValueError, OverflowError, zlib.error) as error:
         raise FormatError(f"{path}: not a list of start,end in gzip: {error}") from error
@@ -102,7 +102,7 @@ def read_spans(path: Path) -> Bounds:
 
 
 def read_ends(path: Path) -> Bounds:
-    """datatrove's OUT.ds.index."""
+    """Read datatrove's OUT.ds.index."""
     summary = path.with_suffix(".metadata")
     with read_errors(path):
         size = path.stat().st_size

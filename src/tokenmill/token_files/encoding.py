@@ -1,7 +1,7 @@
-"""encode_files: documents to a token file, which appears whole or not at all.
+"""encode_files: encodes documents to a token file, which appears whole or not at all.
 
-While it is made, the working folder of the job (jobs/working_folder.py) holds for each part of the sources a folder
-part-00000 with three files that only grow (parts.py), and at the end the files of the output (output.py).
+Meanwhile the working folder of the job (jobs/working_folder.py) contains for each task a folder part-00000 with three
+files that only grow (encoded_folder.py), and at the end the files of the output (output.py).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress, drawn
-from ..jobs.work import JobOptions, Task, do_parts, group_by_size
+from ..jobs.work import JobOptions, Task, do_tasks, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
-from ..sources.documents import Chosen, Place, parts_of, refuse_text
+from ..sources.documents import ResumePoint, SourceSpan, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from ..tokenizer.tokenizer import Tokenizer
+from .encoded_folder import Counts, EncodedFolder, EncodedFolderWriter, encode_sources
 from .formats import FORMAT_OF
-from .output import checked_output, made_at, publish_files
-from .parts import Counts, Part, PartWriter, encode_sources
+from .output import checked_output, publish_files, target_of
 from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
 
 CHECKPOINT = 5.0  # seconds between two checkpoints
@@ -79,49 +79,44 @@ def encode_files(
         "options": {**asdict(settings), "engine": job.engine},
     }
     with (
-        made_at(path, settings) as target,
+        target_of(path, settings) as target,
         working_folder(path_beside(target), path, key, job.resumes(inputs)) as folder,
         drawn(progress) as show,
     ):
         if part := options.part_number:
-            groups = [*parts_of(inputs, options.read, part[:1], part[1], numbered=format == "parquet")]
+            spans = next(parts_of(inputs, options.read, part[:1], part[1], numbered=format == "parquet"))
         else:
-            groups = [[(source, size_of(source), None) for source in inputs]]
+            spans = [(source, size_of(source), None) for source in inputs]
+        groups = [spans]
         if job.engine == "ray":
-            total = sum(size for _, size, _ in groups[0])
-            groups = group_by_size(groups[0], max(TASK_BYTES, total // MAX_TASKS)) or [[]]
+            total = sum(size for _, size, _ in spans)
+            groups = group_by_size(spans, max(TASK_BYTES, total // MAX_TASKS)) or [[]]
         sizes = [sum(size for _, size, _ in group) for group in groups]
-        results = do_parts(
-            "encode", sizes, partial(_encode_part, tok, groups, settings, job), folder, job, on_skip, show
-        )
+        encode = partial(_encode_task, tok, groups, settings, job)
+        results = do_tasks("encode", sizes, encode, folder, job, on_skip, show)
         resumed_bytes = sum(
             value["counts"]["text_bytes"] if resumed else value["resumed_bytes"] for value, resumed in results
         )
-        parts = [
-            Part(_part_folder(folder.path, number), Counts(**value["counts"]), value["hashes"])
+        folders = [
+            EncodedFolder(_task_folder(folder.path, number), Counts(**value["counts"]), value["hashes"])
             for number, (value, _) in enumerate(results)
         ]
-        counts = sum((part.counts for part in parts), Counts())
-        if options.part is None:  # the whole of the parts may have documents
+        counts = sum((encoded.counts for encoded in folders), Counts())
+        if options.part is None:  # other parts may have documents
             folder.refuse_nothing(counts.documents, counts.skipped)
         metadata = _metadata(tok, settings, inputs)
-        paths = publish_files(
-            folder,
-            target,
-            settings,
-            job.overwrite,
-            lambda: (_joined(parts, folder.path / "joined", settings), metadata),
-        )
+        join = partial(_joined, folders, folder.path / "joined", settings)
+        paths = publish_files(folder, target, settings, job.overwrite, join, metadata)
     files = len(paths) if options.shard_tokens else 0
     totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped, counts.dropped
-    around = sum(id is not None for id in (settings.begin_of_text, settings.end_of_text))
-    seconds, separators = time.perf_counter() - start, around * counts.documents
+    separators = counts.documents * sum(id is not None for id in (settings.begin_of_text, settings.end_of_text))
+    seconds = time.perf_counter() - start
     output_path = paths[0] if options.shard_tokens else path
     return EncodeSummary(output_path, settings.dtype, *totals, resumed_bytes, files, seconds, separators)
 
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:
-    """The settings of a token file of `tok`: the width of an id from its vocabulary, the ids before and after documents."""
+    """Return the settings of a token file of `tok`: the type of an id, and the ids before and after documents."""
     separator = format_named(format).separator
     begin, end = (
         special_id(tok, name, value) if isinstance(value, str) or (value and separator == name) else None
@@ -131,13 +126,13 @@ def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Setting
 
 
 def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> Metadata:
-    """The metadata without counts."""
+    """Return the metadata without counts."""
     digest, total = hashlib.sha256(), 0
     for source in sources:
         size = size_of(source)
         digest.update(f"{shown(source)}\0{size}\n".encode())
         total += size
-    number, of = settings.options.part_number or (0, 0)
+    number, num_parts = settings.options.part_number or (0, 0)
     return Metadata(
         settings.format,
         settings.dtype,
@@ -148,34 +143,34 @@ def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> 
         *(0, 0, 0, {}, {}),
         sources={"number": len(sources), "bytes": total, "hash": digest.hexdigest()},
         options={"special": settings.options.special, **asdict(settings.options.read)},
-        part={"number": number, "of": of} if of else None,
+        part={"number": number, "of": num_parts} if num_parts else None,
     )
 
 
-def _part_folder(working_folder: Path, part: int) -> Path:
-    return working_folder / f"part-{part:05}"
+def _task_folder(working_folder: Path, number: int) -> Path:
+    return working_folder / f"part-{number:05}"
 
 
-def _encode_part(
-    tok: Tokenizer, groups: Sequence[list[Chosen]], settings: Settings, job: JobOptions, part: int, task: Task
+def _encode_task(
+    tok: Tokenizer, groups: Sequence[list[SourceSpan]], settings: Settings, job: JobOptions, task: Task
 ) -> dict[str, Any]:
-    """Encode some consecutive sources, with a checkpoint now and then, and one at Ctrl-C."""
-    folder = _part_folder(task.folder, part)
+    """Encode the sources of a task, with a checkpoint every few seconds, and one at Ctrl-C."""
+    folder = _task_folder(task.folder, task.number)
     state = task.load()
-    for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
+    for name, size in zip(EncodedFolderWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
         if not (folder / name).is_file() or (folder / name).stat().st_size < size:
             raise task.working_folder.missing(folder / name)
     done: dict[str, Any] | None = None
     saved = time.monotonic()
     every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
     threads = job.num_threads or (1 if job.engine == "ray" else None)
-    start = Place(*state["place"]) if state else Place()
-    # Of several parts, the header is written before the ids of the whole.
+    start = ResumePoint(*state["place"]) if state else ResumePoint()
+    # Several folders are joined after the header.
     header = settings.header if len(groups) == 1 else 0
-    with PartWriter(folder, header, state and state["part"]) as writer:
+    with EncodedFolderWriter(folder, header, state and state["part"]) as writer:
         resumed_bytes = writer.counts.text_bytes
         encoding = encode_sources(
-            tok, settings, groups[part], start, threads, task.on_skip, lambda nbytes, total: task.show(nbytes)
+            tok, settings, groups[task.number], start, threads, task.on_skip, lambda nbytes, total: task.show(nbytes)
         )
         try:
             with closing(encoding):
@@ -183,7 +178,7 @@ def _encode_part(
                     for encoded in done_job.encoded:
                         writer.append(encoded)
                     settings.check_tokens(writer.counts.tokens)
-                    done = {"place": list(done_job.place), "part": writer.mark()}
+                    done = {"place": list(done_job.end), "part": writer.mark()}
                     if time.monotonic() - saved >= every:
                         writer.sync()
                         task.save(done)
@@ -194,15 +189,14 @@ def _encode_part(
                 task.save(done)
             raise
         writer.sync()
-    whole = writer.part()
-    return {"counts": asdict(whole.counts), "hashes": whole.hashes, "resumed_bytes": resumed_bytes}
+    encoded_folder = writer.folder()
+    return {"counts": asdict(encoded_folder.counts), "hashes": encoded_folder.hashes, "resumed_bytes": resumed_bytes}
 
 
-def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
-    """All parts in one."""
-    if len(parts) == 1:
-        return parts[0]
-    with PartWriter(folder, settings.header) as writer:
-        for part in parts:
-            writer.join(part)
-    return writer.part()
+def _joined(folders: Sequence[EncodedFolder], path: Path, settings: Settings) -> EncodedFolder:
+    if len(folders) == 1:
+        return folders[0]
+    with EncodedFolderWriter(path, settings.header) as writer:
+        for encoded in folders:
+            writer.join(encoded)
+    return writer.folder()

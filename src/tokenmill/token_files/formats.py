@@ -1,4 +1,4 @@
-"""The formats of token files. All are the ids of the documents in a row (but for Parquet); FORMATS says how they differ."""
+"""The formats of token files. All but Parquet are the concatenated ids of the documents; see FORMATS."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..errors import FormatError, OptionName, UsageError, reason_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from .parts import Part
+    from .encoded_folder import EncodedFolder
 
-    Writer = Callable[[IO[bytes], Part, str, str], None]  # dtype; tokenizer: the fingerprint of the vocabulary
+    Writer = Callable[[IO[bytes], EncodedFolder, str, str], None]  # dtype; tokenizer: the fingerprint of the vocabulary
 
-BLOCK = 1 << 16  # numbers that are read at once: they stay in the cache
-AHEAD = 4  # blocks that a thread may have waiting
+BLOCK = 1 << 16  # numbers to read at a time: they stay in the cache
+AHEAD = 4  # blocks that may wait for a thread
 MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
 MEGATRON_MAGIC = b"MMIDIDX\0\0"
 MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
@@ -29,37 +29,37 @@ NPY_TYPES = {"uint16": "<u2", "uint32": "<u4"}
 LLMC_MAGIC = {"uint16": struct.pack("<2i", 20240520, 1), "uint32": struct.pack("<2i", 20240801, 7)}
 
 
-def npy_header(kind: str, n: int) -> bytes:
+def npy_header(dtype: str, n: int) -> bytes:
     """The 128 bytes before an array of n numbers: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html"""
-    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({n},), }}"
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({n},), }}"
     return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode() + b"\n"
 
 
-def _write_offsets(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    file.write(npy_header("<i8", part.counts.documents + 1) + bytes(8))
-    _write_ends(file, part, dtype, tokenizer)
+def _write_offsets(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    file.write(npy_header("<i8", encoded.counts.documents + 1) + bytes(8))
+    _write_ends(file, encoded, dtype, tokenizer)
 
 
-def _write_spans(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
+def _write_spans(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
     with gzip.GzipFile("", "wb", 3, file, 0) as packed:
-        for bounds in part.bounds():
+        for bounds in encoded.bounds():
             packed.write("".join(f"{a},{b}\n" for a, b in pairwise(bounds)).encode())
 
 
-def _write_ends(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    for bounds in part.bounds():
+def _write_ends(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    for bounds in encoded.bounds():
         file.write(bounds[1:])
 
 
 def summary_of(tokenizer: str, dtype: str, tokens: int) -> bytes:
-    """Three lines: the tokenizer and the bytes of an id, the number of tokens, and that for people, such as 7.04 MT."""
+    """Return three lines: the tokenizer and the bytes of an id; the tokens; and these for people, as in 7.04 MT."""
     power = len(str(tokens)) - 1
     short = f"{tokens / 1000 ** (power // 3):.{2 - power % 3}f} {['', *'kMGTPE'][power // 3]}T"
     return f"{tokenizer}|{2 if dtype == 'uint16' else 4}\n{tokens}\n{short}".encode()
 
 
-def _write_summary(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    file.write(summary_of(tokenizer, dtype, part.counts.tokens))
+def _write_summary(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    file.write(summary_of(tokenizer, dtype, encoded.counts.tokens))
 
 
 def refuse_long(lengths: Sequence[int], first: int, where: str) -> None:
@@ -71,22 +71,22 @@ def refuse_long(lengths: Sequence[int], first: int, where: str) -> None:
         raise UsageError(problem, "Split it (", OptionName("unit"), "), or choose another format.")
 
 
-def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
+def _write_megatron(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
     """Ids of 32 bits are int32, whose bytes are the same below 2**31."""
     import numpy as np
 
-    size, sequences = np.dtype(dtype).itemsize, part.counts.documents
-    boundaries = part.starts.stat().st_size // 8 if part.starts.exists() else sequences + 1
+    size, sequences = np.dtype(dtype).itemsize, encoded.counts.documents
+    boundaries = encoded.starts.stat().st_size // 8 if encoded.starts.exists() else sequences + 1
     file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, boundaries))
     first = 0
-    for lengths in part.lengths():
+    for lengths in encoded.lengths():
         refuse_long(lengths, first, "Megatron's index")
         file.write(np.array(lengths, "<i4").tobytes())
         first += len(lengths)
-    for bounds in part.bounds():
+    for bounds in encoded.bounds():
         file.write((size * np.array(bounds[:-1], "<i8")).tobytes())
-    if part.starts.exists():
-        with open(part.starts, "rb") as numbers:
+    if encoded.starts.exists():
+        with open(encoded.starts, "rb") as numbers:
             shutil.copyfileobj(numbers, file, 8 * BLOCK)
         return
     for first in range(0, sequences + 1, BLOCK):
@@ -103,7 +103,7 @@ def read_errors(path: Path) -> Iterator[None]:
 
 
 def mapped(path: Path, dtype: Any, length: int, offset: int = 0) -> np.ndarray:
-    """The array of `length` numbers in a file from a byte on."""
+    """Map the array of `length` numbers that begins at the byte `offset` of a file."""
     import numpy as np
 
     return np.memmap(path, dtype, "r", offset, (length,)) if length else np.zeros(0, dtype)
@@ -112,20 +112,20 @@ def mapped(path: Path, dtype: Any, length: int, offset: int = 0) -> np.ndarray:
 class TokenFileFormat(NamedTuple):
     """The properties of a format.
 
-    suffix: of the file with the ids. fixed: whether it is always added, because training frameworks find the files by it.
-    beside: the suffixes and the writers of the files beside; the first is the index, which says where the documents begin: see bounds.py.
-        A suffix replaces that of the ids if it is fixed, and follows it otherwise.
+    suffix: of the file with the ids. fixed: whether it is always added, because training frameworks need it.
+    other_files: their suffixes and writers. The first is the index with the offsets of the documents:
+        see bounds.py. A suffix replaces that of the ids if it is fixed, and is added to it otherwise.
     magic: the first bytes of the file by the type of its ids, "" for any.
-    header: the bytes before so many ids of a type.
-    narrow: the largest vocabulary whose ids are uint16. wide: whether the format has uint32 for larger ones.
+    header: returns the bytes before the ids, for their type and number.
+    narrow: the largest vocabulary whose ids are uint16. wide: whether larger ones are uint32, or refused.
     most_tokens: in a file.
-    cut_documents: whether a shard ends in the middle of a document, so that each has the same number of tokens.
-    separator: which token divides the documents, if the options do not say otherwise.
+    cut_documents: whether a shard may end inside a document, so that all have the same number of tokens.
+    separator: the default token between documents.
     """
 
     suffix: str
     fixed: bool = False
-    beside: tuple[tuple[str, Writer], ...] = ((".offsets.npy", _write_offsets),)
+    other_files: tuple[tuple[str, Writer], ...] = ((".offsets.npy", _write_offsets),)
     magic: Mapping[str, bytes] = {}
     header: Callable[[str, int], bytes] = lambda dtype, tokens: b""
     narrow: int = 1 << 16
@@ -135,9 +135,9 @@ class TokenFileFormat(NamedTuple):
     separator: Literal["begin_of_text", "end_of_text"] | None = "end_of_text"
 
     def paths(self, path: Path) -> list[Path]:
-        """The files of a token file: `path` with the ids, and those beside it."""
+        """Return the files of a token file: `path` with the ids, and the others."""
         stem = path.name.removesuffix(self.suffix) if self.fixed else path.name
-        return [path, *(path.with_name(stem + suffix) for suffix, _ in self.beside)]
+        return [path, *(path.with_name(stem + suffix) for suffix, _ in self.other_files)]
 
 
 FORMATS = {
@@ -146,7 +146,7 @@ FORMATS = {
         ".npy", magic={"": b"\x93NUMPY"}, header=lambda dtype, tokens: npy_header(NPY_TYPES[dtype], tokens)
     ),
     "megatron": TokenFileFormat(".bin", True, ((".idx", _write_megatron),), narrow=65_499),
-    "parquet": TokenFileFormat(".parquet", beside=(), magic={"": b"PAR1"}, separator=None),
+    "parquet": TokenFileFormat(".parquet", other_files=(), magic={"": b"PAR1"}, separator=None),
     "nanogpt": TokenFileFormat(".bin", wide=False),
     "llmc": TokenFileFormat(
         ".bin",
@@ -159,7 +159,7 @@ FORMATS = {
     "olmo": TokenFileFormat(".npy", True, ((".csv.gz", _write_spans),)),
     "datatrove": TokenFileFormat(".ds", True, ((".ds.index", _write_ends), (".ds.metadata", _write_summary))),
 }
-FORMAT_OF = {format.suffix: name for name, format in reversed(FORMATS.items())}  # for an output's name
+FORMAT_OF = {format.suffix: name for name, format in reversed(FORMATS.items())}  # by the suffix of an output
 
 
 def check_magic(path: Path, format: str) -> None:

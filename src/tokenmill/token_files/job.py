@@ -47,7 +47,7 @@ class Encode(Options):
 
     @property
     def chosen_format(self) -> str:
-        """The format asked for, or that of the output's suffix."""
+        """The option `format`, or the format of the output's suffix."""
         return self.format or FORMAT_OF.get(Path(self.output or "").suffix, "text")
 
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
@@ -58,7 +58,7 @@ class Encode(Options):
             yield ("encoding to lines of ids; for a token file name a ", OptionName("format", ...)), names
 
     def check(self) -> None:
-        """Raise UsageError for options that do not go together."""
+        """Raise UsageError for contradictory options."""
         self._refuse_unused()
         format = self.chosen_format
         if format != "text" and (not self.sources or self.output is None):
@@ -90,8 +90,8 @@ class Encode(Options):
 
     def _write_lines(self, tok: Tokenizer, on_skip: OnSkip | None, out: TextIO) -> None:
         """Write a line of ids for each document, to the output or else to `out`."""
-        from ..sources.documents import Place, blocks_of, refuse_text
-        from .parts import Counts, encode_block
+        from ..sources.documents import ResumePoint, blocks_of, refuse_text
+        from .encoded_folder import Counts, encode_block
 
         counts, read, settings = Counts(), self.options.read, Settings("bin", "uint32", options=self.options)
         skip = read.skipper(on_skip) if read.skip_damaged else None
@@ -99,9 +99,9 @@ class Encode(Options):
             refuse_existing(self.output, overwrite=self.job.overwrite, sources=self.sources)
         whole = self.output and atomic_file(self.output, "w", overwrite=self.job.overwrite)
         with alone(self.output), whole or contextlib.nullcontext(out) as file:
-            found = find_sources(self.sources or ["-"], skip)
-            refuse_text(found, read)
-            for block, _, _ in blocks_of([(source, 0, None) for source in found], Place(), read):
+            files = find_sources(self.sources or ["-"], skip)
+            refuse_text(files, read)
+            for block, _, _ in blocks_of([(source, 0, None) for source in files], ResumePoint(), read):
                 encoded = encode_block(tok, settings, block)
                 report_skips(encoded.skipped, skip)
                 ids, bounds = memoryview(encoded.ids).cast("I"), itertools.pairwise([0, *encoded.ends])

@@ -1,4 +1,4 @@
-"""join: token files to one, or to numbered ones, without encoding anything again."""
+"""join: several token files to one, or to numbered ones, without encoding again."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
+from .encoded_folder import EncodedFolder, EncodedFolderWriter
 from .formats import AHEAD, FORMATS
-from .parts import Part, PartWriter
 from .settings import EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard, metadata_path
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
     from .reading import TokenFile
 
-ALIKE = {  # what files that are joined have in common
+SHARED = {  # the properties that joined files must share
     "format": "formats",
     "dtype": "types of ids",
     "tokenizer": "tokenizers",
     "begin_of_text": "tokens before each document",
     "end_of_text": "tokens after each document",
 }
-FLUSH = 1 << 26  # bytes written before the disk is asked to write them
-ONE_ENCODING = {**ALIKE, "sources": "sources", "options": "options", "parts": "numbers of parts"}
+FLUSH = 1 << 26  # bytes between two flushes to the disk
+ONE_ENCODING = {**SHARED, "sources": "sources", "options": "options", "parts": "numbers of parts"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Join(Options):
 
     def run(self, *, progress: Progress | None = None) -> EncodeSummary:
         """Join the files. progress: called as progress("join", bytes done, bytes of all)."""
-        from .output import checked_output, made_at, publish_files
+        from .output import checked_output, publish_files, target_of
         from .reading import load_tokens
 
         start = time.perf_counter()
@@ -74,23 +74,23 @@ class Join(Options):
         settings = self._settings(files)
         path = checked_output(self.output, settings, [tokens.path for tokens in files], self.overwrite)
         documents = sum(map(len, files)) if _divided(files) else 0
-        tokens = sum(len(each.ids) for each in files)
-        known = [each.metadata for each in files if each.metadata]
+        tokens = sum(len(file.ids) for file in files)
+        metadata = [file.metadata for file in files if file.metadata]
         settings.check_tokens(tokens)
-        key = {"files": fingerprint([each.path for each in files]), "options": [self.shard_tokens, self.val_shard]}
-        with made_at(path, settings) as target, working_folder(path_beside(target), path, key) as folder:
-            write = partial(_written, files, folder.path / "joined", settings, progress)
-            paths = publish_files(folder, target, settings, self.overwrite, lambda: (write(), _metadata(files)))
-        documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in known)
-        text_bytes = sum(each.text_bytes or 0 for each in known)
-        files_made, seconds = len(paths) if self.shard_tokens else 0, time.perf_counter() - start
+        key = {"files": fingerprint([file.path for file in files]), "options": [self.shard_tokens, self.val_shard]}
+        with target_of(path, settings) as target, working_folder(path_beside(target), path, key) as folder:
+            join = partial(_join, files, folder.path / "joined", settings, progress)
+            paths = publish_files(folder, target, settings, self.overwrite, join, _metadata(files))
+        documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in metadata)
+        text_bytes = sum(each.text_bytes or 0 for each in metadata)
+        num_files, seconds = len(paths) if self.shard_tokens else 0, time.perf_counter() - start
         totals = documents, tokens, text_bytes
         output_path = paths[0] if self.shard_tokens else path
-        return EncodeSummary(output_path, settings.dtype, *totals, files=files_made, seconds=seconds)
+        return EncodeSummary(output_path, settings.dtype, *totals, files=num_files, seconds=seconds)
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
         first = files[0]
-        _refuse_different(files, ALIKE)
+        _refuse_different(files, SHARED)
         dtype = {"int32": "uint32"}.get(first.ids.dtype.name, first.ids.dtype.name)  # Megatron's, with the same bytes
         if first.format == "parquet":
             raise UsageError("Parquet files are not joined: readers take a folder of them as one table.")
@@ -101,24 +101,24 @@ class Join(Options):
 
 
 def named_files(names: Sequence[str | Path]) -> list[Path]:
-    """The token files: globs are expanded, and the files beside another one are left out. One named twice is there twice."""
+    """Return the token files, with globs expanded and without indexes and metadata. A file named twice stays twice."""
     if not names:
         raise UsageError("name the token files to join")
     paths: list[Path] = []
     for name in names:
         matches = [str(name)] if Path(name).exists() else sorted(glob.glob(str(name)))
         paths += map(Path, matches or [str(name)])
-    beside = {
+    others = {
         file
         for path in paths
         for format in (FORMATS.values() if path.name else ())  # the current folder has no name
         for file in (*format.paths(path)[1:], metadata_path(path))
     }
-    return [path for path in paths if path not in beside]
+    return [path for path in paths if path not in others]
 
 
 def _in_order(files: list[TokenFile]) -> list[TokenFile]:
-    """Parts and numbered files of one encoding in their order; UsageError if one is missing or not one. Other files as they are."""
+    """Sort the parts and numbered files of one encoding; UsageError if one is missing. Other files keep their order."""
     numbered: dict[tuple[int, int], TokenFile] = {}
     parts = [tokens for tokens in files if tokens.metadata and (tokens.metadata.part or tokens.metadata.shard)]
     if not parts:
@@ -134,20 +134,20 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
             raise UsageError(
                 f"{tokens.path} is a whole token file, and {parts[0].path} is a part. Join the parts first."
             )
-        place = metadata.part["number"] if metadata.part else 1, metadata.shard["number"] if metadata.shard else 0
-        if (other := numbered.get(place)) is not None:
+        numbers = metadata.part["number"] if metadata.part else 1, metadata.shard["number"] if metadata.shard else 0
+        if (other := numbered.get(numbers)) is not None:
             raise UsageError(f"{other.path} and {tokens.path} contain the same part. Name each once.")
-        numbered[place] = tokens
-    ordered = [numbered[place] for place in sorted(numbered)]
+        numbered[numbers] = tokens
+    ordered = [numbered[numbers] for numbers in sorted(numbered)]
     _refuse_different(ordered, ONE_ENCODING, "are not parts of one encoding: they ")
-    known = [tokens.metadata for tokens in ordered if tokens.metadata]
-    part_of = known[0].part
-    shards = {each.part["number"] if each.part else 1: each.shard["of"] for each in known if each.shard}
-    numbers = range(1, part_of["of"] + 1 if part_of else 2)
-    needed = {(part, shard) for part in numbers for shard in range(shards.get(part, 1))}
+    all_metadata = [tokens.metadata for tokens in ordered if tokens.metadata]
+    first_part = all_metadata[0].part
+    shards = {each.part["number"] if each.part else 1: each.shard["of"] for each in all_metadata if each.shard}
+    num_parts = first_part["of"] if first_part else 1
+    needed = {(part, shard) for part in range(1, num_parts + 1) for shard in range(shards.get(part, 1))}
     if missing := sorted(needed - set(numbered)):
         names = ", ".join(
-            " ".join([f"{part}/{len(numbers)}"] * bool(part_of) + [f"number {shard}"] * bool(shards))
+            " ".join([f"{part}/{num_parts}"] * bool(first_part) + [f"number {shard}"] * bool(shards))
             for part, shard in missing[:20]
         )
         more = f" and {len(missing) - 20:,} more" if len(missing) > 20 else ""
@@ -156,37 +156,37 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
 
 
 def _refuse_different(files: Sequence[TokenFile], names: Mapping[str, str], why: str = "") -> None:
-    """Raise UsageError for two files that are not alike, as far as it is known of both."""
+    """Raise UsageError for two files that differ in a property known of both. names: the words of the message."""
     for one, other in pairwise(files):
-        a, b = _traits(one), _traits(other)
+        a, b = _properties(one), _properties(other)
         for name, words in names.items():
             if name in a and name in b and a[name] != b[name]:
                 values = "" if why else f": {a[name]} and {b[name]}"
                 raise UsageError(f"{one.path} and {other.path} {why}have different {words}{values}")
 
 
-def _traits(tokens: TokenFile) -> dict[str, Any]:
-    """Return the settings that files may share, by the names of ONE_ENCODING."""
-    traits = {} if tokens.metadata is None else vars(tokens.metadata)
-    parts = traits and ((traits["part"] or {}).get("of"), bool(traits["shard"]))
-    return {**traits, "parts": parts, "format": tokens.format, "dtype": tokens.ids.dtype}
+def _properties(tokens: TokenFile) -> dict[str, Any]:
+    """Return the properties of a file by the names of ONE_ENCODING."""
+    properties = {} if tokens.metadata is None else vars(tokens.metadata)
+    parts = properties and ((properties["part"] or {}).get("of"), bool(properties["shard"]))
+    return {**properties, "parts": parts, "format": tokens.format, "dtype": tokens.ids.dtype}
 
 
 def _divided(files: Sequence[TokenFile]) -> bool:
-    """Whether it is known where the documents end; UsageError if that is so of some of the files only."""
-    known = [tokens for tokens in files if tokens._divided]
-    if known and len(known) < len(files):
+    """Return whether the ends of the documents are known; UsageError if only some files have them."""
+    divided = [tokens for tokens in files if tokens._divided]
+    if divided and len(divided) < len(files):
         other = next(tokens for tokens in files if not tokens._divided)
         raise UsageError(
-            f"nothing says where the documents of {other.path} end, but they are known for {known[0].path}"
+            f"nothing says where the documents of {other.path} end, but they are known for {divided[0].path}"
         )
-    return bool(known)
+    return bool(divided)
 
 
-def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progress: Progress | None) -> Part:
-    """Write the ids, the lengths of the documents, and for Megatron the starts of the documents, into a folder."""
+def _join(files: Sequence[TokenFile], folder: Path, settings: Settings, progress: Progress | None) -> EncodedFolder:
+    """Write the ids and the lengths, and for Megatron the first sequences, of all documents into a folder."""
     meter = Meter(progress and partial(progress, "join"), [tokens.ids.nbytes for tokens in files])
-    with PartWriter(folder, settings.header) as writer:
+    with EncodedFolderWriter(folder, settings.header) as writer:
         _copy_ids(files, writer, meter)
         counts = writer.counts
         counts.tokens = sum(len(tokens.ids) for tokens in files)
@@ -195,11 +195,11 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
             writer.write("lengths", lengths)
             counts.documents += len(lengths)
     rows = [row for tokens in files if tokens.metadata for row in tokens.metadata.hashes["ids"]]
-    return replace(writer.part(), divided=_divided(files), hashes={**writer.part().hashes, "ids": rows})
+    return replace(writer.folder(), divided=_divided(files), hashes={**writer.folder().hashes, "ids": rows})
 
 
-def _copy_ids(files: Sequence[TokenFile], writer: PartWriter, meter: Meter) -> None:
-    """Write the ids of all files. Each of three threads does a part: check the hashes, write, flush to the disk."""
+def _copy_ids(files: Sequence[TokenFile], writer: EncodedFolderWriter, meter: Meter) -> None:
+    """Write the ids of all files, with one thread each for checking the hashes, writing, and flushing to the disk."""
     write = partial(writer.write, "ids", hashed=True)
     flushes: list[Future[None]] = []
     not_flushed = 0
@@ -210,36 +210,36 @@ def _copy_ids(files: Sequence[TokenFile], writer: PartWriter, meter: Meter) -> N
                 done += size
                 not_flushed += size
                 meter.set(number, done)
-                if not_flushed >= FLUSH and all(each.done() for each in flushes[-1:]):
-                    flushes.append(flush_pool.submit(sync, writer.folder / "ids"))
+                if not_flushed >= FLUSH and all(flush.done() for flush in flushes[-1:]):
+                    flushes.append(flush_pool.submit(sync, writer.path / "ids"))
                     not_flushed = 0
-        for each in flushes:
-            each.result()
+        for flush in flushes:
+            flush.result()
 
 
 def _lengths(files: Sequence[TokenFile]) -> Iterator[np.ndarray]:
-    """The lengths of all documents. One that a numbered file has only the end of is one with the last of the file before."""
+    """Yield the lengths of all documents, in blocks. A document in two numbered files is counted once."""
     import numpy as np
 
     last: Any = None
     for tokens in files:
         shard = tokens.metadata.shard if tokens.metadata else None
-        begun = shard["ids_before"] if shard else 0
+        ids_before = shard["ids_before"] if shard else 0
         for block in tokens.length_blocks():
-            if begun:
-                if last is None or last[0] != begun:
+            if ids_before:
+                if last is None or last[0] != ids_before:
                     raise FormatError(f"{tokens.path}: it begins within a document that the file before does not have")
-                block = np.concatenate([block[:1] + begun, block[1:]])
+                block = np.concatenate([block[:1] + ids_before, block[1:]])
             elif last is not None:
                 yield last
             yield block[:-1]
-            last, begun = block[-1:], 0
+            last, ids_before = block[-1:], 0
     if last is not None:
         yield last
 
 
 def _sequences(files: Sequence[TokenFile], folder: Path, settings: Settings) -> list[np.ndarray] | None:
-    """The lengths of Megatron's sequences, if some document has several; where the documents start is written."""
+    """Return the lengths of Megatron's sequences if a document has several. Write the documents' first sequences."""
     import numpy as np
 
     indexes = [tokens._contents[1] for tokens in files]
@@ -248,7 +248,7 @@ def _sequences(files: Sequence[TokenFile], folder: Path, settings: Settings) -> 
     if settings.options.shard_tokens:
         raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")
     lengths, first = [], 0
-    with open_output(Part(folder).starts) as file:
+    with open_output(EncodedFolder(folder).starts) as file:
         for number, index in enumerate(filter(None, indexes)):
             sequences = index.offsets if index.sequences is None else index.sequences
             documents = np.arange(len(sequences)) if index.documents is None else index.documents
@@ -259,14 +259,14 @@ def _sequences(files: Sequence[TokenFile], folder: Path, settings: Settings) -> 
 
 
 def _metadata(files: Sequence[TokenFile]) -> Metadata | None:
-    """The metadata without counts: of the encoding if the files are its parts, else of all files together."""
-    known = [tokens.metadata for tokens in files if tokens.metadata]
-    if len(known) < len(files):
+    """Return the metadata without counts: of the encoding if the files are its parts, else of all files together."""
+    metadata = [tokens.metadata for tokens in files if tokens.metadata]
+    if len(metadata) < len(files):
         return None
-    first, text_bytes = known[0], None if any(each.text_bytes is None for each in known) else 0
+    first, text_bytes = metadata[0], None if any(each.text_bytes is None for each in metadata) else 0
     if first.part or first.shard:
         return replace(first, part=None, shard=None, text_bytes=text_bytes)
-    digest = hashlib.sha256("".join(str(each.sources["hash"]) for each in known).encode()).hexdigest()
-    totals = {name: sum(each.sources[name] for each in known) for name in ("number", "bytes")}
-    options = first.options if all(each.options == first.options for each in known) else {}
+    digest = hashlib.sha256("".join(str(each.sources["hash"]) for each in metadata).encode()).hexdigest()
+    totals = {name: sum(each.sources[name] for each in metadata) for name in ("number", "bytes")}
+    options = first.options if all(each.options == first.options for each in metadata) else {}
     return replace(first, sources={**totals, "hash": digest}, options=options, text_bytes=text_bytes)

@@ -1,4 +1,4 @@
-"""From a finished part to the files of the output: they are made in the working folder, then renamed into place."""
+"""Writes the files of the output from the encoded documents: in the working folder, from which they are renamed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import FormatError, OptionName, UsageError, require
 from ..jobs.outputs import is_device, open_output, refuse_devices, refuse_existing, remove, sync, temporary_folder
 from ..jobs.working_folder import FILES, WorkingFolder, publishing
+from .encoded_folder import Counts, EncodedFolder, EncodedFolderWriter, NamesReader, names_schema
 from .formats import FORMATS, mapped, refuse_long
-from .parts import Counts, NamesReader, Part, PartWriter, names_schema
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ ROW_GROUP_DOCUMENTS = 1 << 16
 def checked_output(
     output: str | os.PathLike[str], settings: Settings, sources: Iterable[Any], overwrite: bool, resume: bool = True
 ) -> Path:
-    """The path of the output; an error if it is a source, or exists and is not to be overwritten or resumed."""
+    """Return the path of the output. An error if it is a source, or exists and is neither overwritten nor resumed."""
     path = output_path(output, settings.format, settings.options.part_number)
     _refuse_existing(path, settings, overwrite or (resume and publishing(path)), sources)
     return path
@@ -37,14 +37,14 @@ def _refuse_existing(path: Path, settings: Settings, overwrite: bool, sources: I
     """Raise an error if a file of the output `path` exists: see `refuse_existing`."""
     existing = _outputs(path, settings)
     if not is_device(path):
-        existing = [file for each in existing for file in (*FORMATS[settings.format].paths(each), metadata_path(each))]
+        existing = [file for ids in existing for file in (*FORMATS[settings.format].paths(ids), metadata_path(ids))]
         refuse_devices(*existing)
     refuse_existing(*existing, overwrite=overwrite, sources=sources)
 
 
 @contextmanager
-def made_at(output: Path, settings: Settings) -> Iterator[Path]:
-    """Yield the path where the output is made. For a device that is a temporary file, whose ids are then copied to it."""
+def target_of(output: Path, settings: Settings) -> Iterator[Path]:
+    """Yield the path to write the output to. For a device, it is a temporary file, whose ids are copied at the end."""
     if not is_device(output):
         yield output
         return
@@ -61,15 +61,16 @@ def publish_files(
     output: Path,
     settings: Settings,
     overwrite: bool,
-    made: Callable[[], tuple[Part, Metadata | None]],
+    join: Callable[[], EncodedFolder],
+    metadata: Metadata | None,
 ) -> list[Path]:
-    """Make the files of the output in the working folder, and rename them to their places. Returns those with ids.
+    """Write the files of the output in the working folder, and rename them to their targets. Return those with ids.
 
-    made: returns the whole of the ids, and the metadata without counts; called unless an earlier run has made the files.
+    join: returns all ids. Called unless an earlier run has written the files. metadata: without counts.
     """
     state = folder.load(FILES)
     if state is None:
-        outputs = _build_files(*made(), settings, output, folder.path)
+        outputs = _build_files(join(), metadata, settings, output, folder.path)
         _refuse_existing(output, settings, overwrite)
         new = {final for files in outputs for _, final in files}
         old = [path.name for path in _files_before(output, settings) if path.name not in new]
@@ -83,7 +84,7 @@ def publish_files(
 
 
 def _files_before(output: Path, settings: Settings) -> Iterator[Path]:
-    """The files of an earlier output of this name, by its metadata, which come first. Those of other programs have none."""
+    """Yield the files of an earlier output of this name, the metadata first. Files without metadata are left."""
     for path in _outputs(output, settings):
         if metadata_path(path).exists():
             with suppress(FormatError):
@@ -92,30 +93,31 @@ def _files_before(output: Path, settings: Settings) -> Iterator[Path]:
 
 
 def _outputs(output: Path, settings: Settings) -> list[Path]:
-    """The files with ids that the output may replace: itself, or the numbered ones that exist."""
+    """Return the files with ids that the output may replace: itself, or the numbered files that exist."""
     options = settings.options
     return shards_of(output, settings.format, options.val_shard) if options.shard_tokens else [output]
 
 
 def _build_files(
-    whole: Part, metadata: Metadata | None, settings: Settings, output: Path, folder: Path
+    encoded: EncodedFolder, metadata: Metadata | None, settings: Settings, output: Path, folder: Path
 ) -> list[list[list[str]]]:
-    """Make the files of the output in the working folder. Returns what `_build` does, for each of the numbered files."""
+    """Write the files of the output in the working folder. Return the value of `_build` for each numbered file."""
     if settings.options.shard_tokens is None:
-        return [_build(whole, metadata, settings, output)]
-    parts = list(_shards(whole, settings, folder))
-    paths = [shard_path(output, settings.format, number, settings.options.val_shard) for number in range(len(parts))]
+        return [_build(encoded, metadata, settings, output)]
+    shards = list(_shards(encoded, settings, folder))
     files, documents = [], 0
-    for number, (part, begun) in enumerate(parts):
-        shard = {"number": number, "of": len(parts), "first_document": documents - (begun > 0), "ids_before": begun}
-        files.append(_build(part, metadata and replace(metadata, shard=shard), settings, paths[number]))
-        documents += part.counts.documents - (begun > 0)
+    for number, (shard, ids_before) in enumerate(shards):
+        first_document = documents - (ids_before > 0)
+        numbers = {"number": number, "of": len(shards), "first_document": first_document, "ids_before": ids_before}
+        path = shard_path(output, settings.format, number, settings.options.val_shard)
+        files.append(_build(shard, metadata and replace(metadata, shard=numbers), settings, path))
+        documents = first_document + shard.counts.documents
     return files
 
 
-def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Path) -> list[list[str]]:
-    """Make a token file. Returns [name in the working folder, final name] of each, the metadata last."""
-    folder, counts, format = part.folder, part.counts, FORMATS[settings.format]
+def _build(encoded: EncodedFolder, metadata: Metadata | None, settings: Settings, output: Path) -> list[list[str]]:
+    """Write a token file. Return [name in the working folder, final name] of each of its files, the metadata last."""
+    folder, counts, format = encoded.path, encoded.counts, FORMATS[settings.format]
     settings.check_tokens(counts.tokens)
     header = format.header(settings.dtype, counts.tokens)
     with open_output(folder / "ids", "r+b") as file:
@@ -123,11 +125,11 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
     names = ["ids"]
     if settings.format == "parquet":
         names = ["rows"]
-        _write_parquet(folder / "rows", part, settings)
-    for suffix, write in format.beside if part.divided else ():
+        _write_parquet(folder / "rows", encoded, settings)
+    for suffix, write in format.other_files if encoded.divided else ():
         names.append(f"beside{suffix}")
         with open_output(folder / names[-1]) as file:
-            write(file, part, settings.dtype, metadata.tokenizer if metadata else "")
+            write(file, encoded, settings.dtype, metadata.tokenizer if metadata else "")
     if metadata is not None:
         metadata = replace(
             metadata,
@@ -135,52 +137,53 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
             tokens=counts.tokens,
             text_bytes=None if metadata.shard or metadata.text_bytes is None else counts.text_bytes,
             files={role: (folder / name).stat().st_size for role, name in zip(ROLES, names, strict=False)},
-            hashes=part.hashes,
+            hashes=encoded.hashes,
         )
         names.append("metadata")
         with open_output(folder / "metadata") as file:
             file.write(metadata.dumps().encode())
     sync(*(folder / name for name in names), folder)
     paths = [*format.paths(output), metadata_path(output)]
-    if not part.divided:
+    if not encoded.divided:
         paths = paths[:1]
     return [[f"{folder.name}/{name}", path.name] for name, path in zip(names, paths, strict=metadata is not None)]
 
 
-def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part, int]]:
-    """Divide a part into parts of `settings.options.shard_tokens` tokens, in folders below `folder`.
+def _shards(encoded: EncodedFolder, settings: Settings, folder: Path) -> Iterator[tuple[EncodedFolder, int]]:
+    """Divide the documents into shards of `settings.options.shard_tokens` tokens, in folders below `folder`.
 
-    With each comes how many ids of its first document are in the parts before.
+    Yields each shard with the number of ids of its first document that are in the shards before.
     """
     import numpy as np
 
-    lengths = mapped(part.folder / "lengths", np.int64, part.counts.documents)
-    with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
+    lengths = mapped(encoded.path / "lengths", np.int64, encoded.counts.documents)
+    with open(encoded.path / "ids", "rb") as ids, open(encoded.path / "names", "rb") as file:
         ids.seek(settings.header)
         names = NamesReader(file)
-        cut = FORMATS[settings.format].cut_documents or not part.divided
-        for number, (own, begun) in enumerate(_shard_lengths(lengths, settings.options.shard_tokens or 0, cut)):
-            with PartWriter(folder / f"shard-{number:06}", settings.header) as writer:
-                writer.counts = Counts(len(own), int(own.sum()))
+        cut = FORMATS[settings.format].cut_documents or not encoded.divided
+        shards = _shard_lengths(lengths, settings.options.shard_tokens or 0, cut)
+        for number, (shard_lengths, ids_before) in enumerate(shards):
+            with EncodedFolderWriter(folder / f"shard-{number:06}", settings.header) as writer:
+                writer.counts = Counts(len(shard_lengths), int(shard_lengths.sum()))
                 size = writer.counts.tokens * settings.width
                 for start in range(0, size, COPY):
                     writer.write("ids", ids.read(min(size - start, COPY)))
-                writer.write("lengths", own)
-                for each in names.take(len(own)) if settings.format == "parquet" else ():
-                    writer.write("names", each.serialize())
-            yield replace(writer.part(), divided=part.divided), begun
+                writer.write("lengths", shard_lengths)
+                for batch in names.take(len(shard_lengths)) if settings.format == "parquet" else ():
+                    writer.write("names", batch.serialize())
+            yield replace(writer.folder(), divided=encoded.divided), ids_before
 
 
 def _shard_lengths(lengths: np.ndarray, most: int, cut: bool) -> Iterator[tuple[np.ndarray, int]]:
-    """The lengths of the documents of each shard, and how many ids of the first are in the shards before.
+    """Yield the lengths of the documents of each shard, and the ids of the first that are in the shards before.
 
-    most: the tokens of a shard. cut: whether it ends in the middle of a document, so that it has exactly these.
+    most: the tokens of a shard. cut: whether a shard may end inside a document, so that it has exactly `most` tokens.
     """
     import numpy as np
 
-    first = begun = 0
+    first = ids_before = 0
     while first < len(lengths) or not first:
-        last, tokens = first, -begun  # the documents from `first` to `last` are in the shard, without the ids `begun`
+        last, tokens = first, -ids_before  # of the shard: the documents from `first` up to `last`
         while last < len(lengths):
             ends = np.cumsum(lengths[last : last + ROW_GROUP_DOCUMENTS]) + tokens
             fits = int(np.searchsorted(ends, most, "right"))
@@ -188,27 +191,27 @@ def _shard_lengths(lengths: np.ndarray, most: int, cut: bool) -> Iterator[tuple[
             if fits < len(ends):
                 break
         rest = most - tokens if cut and last < len(lengths) else 0  # ids of the next document
-        own = np.array(lengths[first : max(last + (rest > 0), first + 1)])
-        own[-1:] = rest or own[-1:]
-        own[:1] -= begun
-        yield own, begun
-        first, begun = max(last, first + (rest == 0)), rest
+        shard_lengths = np.array(lengths[first : max(last + (rest > 0), first + 1)])
+        shard_lengths[-1:] = rest or shard_lengths[-1:]
+        shard_lengths[:1] -= ids_before
+        yield shard_lengths, ids_before
+        first, ids_before = max(last, first + (rest == 0)), rest
 
 
-def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
-    """A row for each document: ids, source, id. Row groups end by a rule that looks at the documents alone."""
+def _write_parquet(path: Path, encoded: EncodedFolder, settings: Settings) -> None:
+    """Write a row for each document: ids, source, id. The row groups depend only on the documents."""
     import numpy as np
 
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     import pyarrow.parquet as pq
 
-    lengths = mapped(part.folder / "lengths", np.int64, part.counts.documents)
-    ids = mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
+    lengths = mapped(encoded.path / "lengths", np.int64, encoded.counts.documents)
+    ids = mapped(encoded.path / "ids", settings.dtype, encoded.counts.tokens)
     element = pa.field("element", pa.type_for_alias(settings.dtype), nullable=False)
     schema = pa.schema([pa.field("ids", pa.list_(element)), *names_schema()])
     first = begin = 0
     with (
-        open(part.folder / "names", "rb") as names,
+        open(encoded.path / "names", "rb") as names,
         open_output(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer,
     ):

@@ -1,4 +1,4 @@
-"""Open token files: the ids as a mapped array, the documents one by one, and a check of the tokenizer."""
+"""Opens token files: the ids as a mapped array, the documents one by one, and a check of the tokenizer."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class TokenFile:
 
     @property
     def _divided(self) -> bool:
-        """Whether the ends of the documents are known."""
+        """Return whether the ends of the documents are known."""
         return self._contents[1] is not None
 
     @lazy
     def _offsets(self) -> np.ndarray:
-        """The offsets; those of one document where they are not known."""
+        """The offsets; those of one document if they are not known."""
         ids, bounds = self._contents
         return np.array([0, len(ids)]) if bounds is None else bounds.offsets
 
@@ -79,7 +79,7 @@ class TokenFile:
         return self._offsets if self._divided else None
 
     def _offset_blocks(self, first: int, last: int) -> Iterator[np.ndarray]:
-        """The offsets of the documents from `first` up to `last`, of some at a time: one number more than those."""
+        """Yield the offsets of documents first to last - 1 in blocks, each with the end of its last document."""
         return (self._offsets[start : min(start + BLOCK, last) + 1] for start in range(first, last, BLOCK))
 
     @property
@@ -88,9 +88,9 @@ class TokenFile:
         return self.metadata.format if self.metadata else _format(self.path)[0]
 
     def id_blocks(self) -> Iterator[Any]:
-        """The ids as bytes, in blocks of whole ids. A block is valid until four more are drawn.
+        """Yield the bytes of the ids in blocks of whole ids. A block is valid until four more are drawn.
 
-        Raises FormatError if the file is truncated meanwhile, and after the last block if their hash is wrong.
+        Raises FormatError if the file is truncated meanwhile, and after the last block if a hash is wrong.
         """
         return self._hashed("ids", self._id_blocks())
 
@@ -110,14 +110,14 @@ class TokenFile:
                 yield data
 
     def length_blocks(self) -> Iterator[np.ndarray]:
-        """The number of ids of each document, the tokens before and after included, in blocks of int64.
+        """Yield the number of ids of each document, with the tokens before and after, in blocks of int64.
 
-        Raises FormatError after the last block if their hash is wrong.
+        Raises FormatError after the last block if a hash is wrong.
         """
         return self._hashed("lengths", map(np.diff, self._offset_blocks(0, len(self))))
 
     def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
-        """The blocks, hashed by another thread, some ahead of the caller."""
+        """Yield the blocks, which another thread hashes ahead of the caller."""
         if self.metadata is None:
             yield from blocks
             return
@@ -134,11 +134,11 @@ class TokenFile:
         for old, new in zip_longest(rows, hashes.rows()):
             size = (new or old)[0]
             if old != new:
-                what = f"the {size:,} bytes of ids from byte {first + getattr(self.ids, 'offset', 0):,} on"
+                damage = f"the {size:,} bytes of ids from byte {first + getattr(self.ids, 'offset', 0):,} on"
                 if name == "lengths":
-                    what = f"the lengths of documents from document {first // 8:,} on"
+                    damage = f"the lengths of documents from document {first // 8:,} on"
                 raise FormatError(
-                    f"{self.path}: {what} are not those that were written, by the SHA-256 in its metadata"
+                    f"{self.path}: {damage} are not those that were written, by the SHA-256 in its metadata"
                 )
             first += size
 
@@ -210,8 +210,8 @@ def load_tokens(
     id_type = None if dtype is None else dtype.__name__ if isinstance(dtype, type) else str(dtype)
     if id_type not in (None, "uint16", "uint32"):
         raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32"')
-    beside = metadata_path(file)
-    metadata = Metadata.load(beside) if beside.exists() else None
+    metadata_file = metadata_path(file)
+    metadata = Metadata.load(metadata_file) if metadata_file.exists() else None
     tokens = TokenFile(file, metadata, id_type)
     if tok is not None and not any_tokenizer:
         check_tokenizer(file, metadata, tok)
@@ -220,15 +220,15 @@ def load_tokens(
 
 
 def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[np.ndarray, Bounds | None]:
-    name, known = (metadata.format, metadata.dtype) if metadata else _format(path)
+    name, recorded = (metadata.format, metadata.dtype) if metadata else _format(path)
     if name == "parquet":
         return _read_parquet(path)
     format = FORMATS[name]
     _, index, *_ = format.paths(path)
-    bounds = READERS[format.beside[0][0]](index) if metadata or index.exists() else None
+    bounds = READERS[format.other_files[0][0]](index) if metadata or index.exists() else None
     if name == "npy":
         return read_npy(path), bounds
-    id_type = known or (bounds and bounds.dtype) or dtype
+    id_type = recorded or (bounds and bounds.dtype) or dtype
     if dtype is not None and id_type != dtype:
         raise UsageError(f"{path}: its ids are {id_type}, as it records: leave out ", OptionName("dtype"))
     if id_type is None:
@@ -244,7 +244,7 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
 
 
 def is_token_file(path: str | os.PathLike) -> bool:
-    """Whether the file at `path` is a token file, by its metadata, its first bytes, or its name."""
+    """Return whether `path` is a token file, by its metadata, its first bytes, or its name."""
     file = Path(path)
     return file.is_file() and (
         metadata_path(file).exists() or file.suffix in (".bin", ".idx") or _format(file)[0] != "bin"
@@ -252,7 +252,7 @@ def is_token_file(path: str | os.PathLike) -> bool:
 
 
 def _check_offsets(path: Path, ids: np.ndarray, offsets: np.ndarray) -> None:
-    """Raise FormatError if the offsets, which are in the file `path`, do not fit the ids."""
+    """Raise FormatError if the offsets, from the file `path`, do not fit the ids."""
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids):
         raise FormatError(f"{path}: there are {len(ids):,} ids, and its offsets do not begin at 0 and end there")
     if (wrong := offsets[1:] < offsets[:-1]).any():
@@ -261,7 +261,7 @@ def _check_offsets(path: Path, ids: np.ndarray, offsets: np.ndarray) -> None:
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[Any]:
-    """A Parquet file of ids, open. The checksums of the pages that are read must be right, where they have any."""
+    """Open a Parquet file of ids. FormatError for damage, and for a wrong checksum of a page that has one."""
     require("pyarrow", "corpus", "reading Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -275,7 +275,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
 
 def _read_parquet(path: Path) -> tuple[np.ndarray, Bounds]:
-    """The column `ids` of a Parquet file, in memory."""
+    """Read the column `ids` of a Parquet file."""
     with open_parquet(path) as file:
         if "ids" not in (names := file.schema_arrow.names):
             raise FormatError(
@@ -284,18 +284,18 @@ def _read_parquet(path: Path) -> tuple[np.ndarray, Bounds]:
         column = file.read(columns=["ids"]).column("ids")
     import pyarrow as pa
 
-    kind, rows = column.type, column.chunks
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not pa.types.is_integer(kind.value_type):
-        raise FormatError(f"{path}: not a Parquet file of ids: the column 'ids' contains {kind}")
-    if any(each.null_count or each.values.null_count for each in rows):
+    dtype, chunks = column.type, column.chunks
+    if not (pa.types.is_list(dtype) or pa.types.is_large_list(dtype)) or not pa.types.is_integer(dtype.value_type):
+        raise FormatError(f"{path}: not a Parquet file of ids: the column 'ids' contains {dtype}")
+    if any(chunk.null_count or chunk.values.null_count for chunk in chunks):
         raise FormatError(f"{path}: damaged: a row or an id is missing")
-    ids = [each.flatten().to_numpy(zero_copy_only=False) for each in rows] or [np.zeros(0, str(kind.value_type))]
-    lengths = [np.zeros(1, np.int64), *(np.diff(each.offsets.to_numpy()) for each in rows)]
+    ids = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks] or [np.zeros(0, str(dtype.value_type))]
+    lengths = [np.zeros(1, np.int64), *(np.diff(chunk.offsets.to_numpy()) for chunk in chunks)]
     return np.concatenate(ids), Bounds(np.cumsum(np.concatenate(lengths)))
 
 
 def _format(path: Path) -> tuple[str, str | None]:
-    """The format of a file without metadata, and the type of its ids if the first bytes say it."""
+    """Return the format of a file without metadata, and the type of its ids if the first bytes record it."""
     with read_errors(path), open(path, "rb") as file:
         head = file.read(8)
     for name, format in FORMATS.items():
@@ -319,12 +319,12 @@ def _check_sizes(path: Path, metadata: Metadata) -> None:
 
 def _check_counts(path: Path, metadata: Metadata, **counts: int) -> None:
     for name, count in counts.items():
-        if count != (said := getattr(metadata, f"{name}s")):
-            raise FormatError(f"{path}: it has {plural(count, name)}; {metadata_path(path).name} says {said:,}")
+        if count != (recorded := getattr(metadata, f"{name}s")):
+            raise FormatError(f"{path}: it has {plural(count, name)}; {metadata_path(path).name} says {recorded:,}")
 
 
 def check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer, *, can_skip: bool = True) -> None:
-    """Raise FormatError if the file was made with another tokenizer. can_skip: the caller has the option any_tokenizer."""
+    """Raise FormatError for the file of another tokenizer. can_skip: the caller has the option any_tokenizer."""
     skip = OptionName("any_tokenizer", True)
     if metadata is None:
         raise FormatError(

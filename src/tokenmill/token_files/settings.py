@@ -1,4 +1,4 @@
-"""The settings of a token file: its format, the width of an id, the token after each document; and its metadata."""
+"""The settings of a token file: its format, the type of an id, the tokens around documents; and its metadata."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .formats import FORMAT_OF, FORMATS, TokenFileFormat, read_errors
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
-COPY = 1 << 20  # bytes to read at a time: they stay in the cache until they are written
+COPY = 1 << 20  # bytes to copy at a time: they stay in the cache
 VERSION = 1
 MOST_PARTS = 100_000
-MOST_SHARDS = 1_000_000  # whose numbers have six digits
+MOST_SHARDS = 1_000_000  # their numbers have six digits
 KIND = "tokenmill token file"
 Row = list[Any]  # [bytes, SHA-256] of a block, as JSON has it
 SHARD = ("number", "of", "first_document", "ids_before")  # of a numbered file
@@ -64,15 +64,15 @@ class EncodeOptions(Options):
         super().__post_init__()
         if self.val_shard and self.shard_tokens is None:
             raise UsageError(OptionName("val_shard", True), " needs ", OptionName("shard_tokens", ...))
-        number, of = self.part_number or (1, 1)
-        if not 1 <= number <= of <= MOST_PARTS:
+        number, num_parts = self.part_number or (1, 1)
+        if not 1 <= number <= num_parts <= MOST_PARTS:
             raise UsageError(
                 OptionName("part", self.part), f": parts are numbered from 1 to their number, at most {MOST_PARTS:,}"
             )
 
     @property
     def part_number(self) -> tuple[int, int] | None:
-        """The number of the part, and how many there are."""
+        """The number of the part, and the number of parts."""
         if self.part is None:
             return None
         match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", self.part)
@@ -114,12 +114,11 @@ class EncodeSummary:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that decide the bytes of a token file, beside the text and the tokenizer.
+    """The settings that decide the bytes of a token file, in addition to the text and the tokenizer.
 
     format: one of FORMATS.
     dtype: "uint16" or "uint32".
     begin_of_text, end_of_text: the ids before and after each document; None for none.
-    options: what was asked for.
     """
 
     format: str
@@ -134,11 +133,11 @@ class Settings:
 
     @property
     def header(self) -> int:
-        """The bytes before the ids."""
+        """The number of bytes before the ids."""
         return len(FORMATS[self.format].header(self.dtype, 0))
 
     def check_tokens(self, tokens: int) -> None:
-        """Raise UsageError if so many tokens make a file that is larger than the format allows."""
+        """Raise UsageError for more tokens in a file than the format allows."""
         most = FORMATS[self.format].most_tokens
         if most is not None and min(tokens, self.options.shard_tokens or tokens) > most:
             raise UsageError(
@@ -148,7 +147,7 @@ class Settings:
 
 
 class BlockHashes:
-    """Rows [bytes, SHA-256] of the blocks of the data: damage has a place, and a job that goes on hashes little again.
+    """Rows [bytes, SHA-256] of blocks of data. They locate damage, and a resumed job hashes at most one block again.
 
     rows: of the blocks before. sizes: of the next blocks; after them, and by default, a block has 16 MiB.
     whole: the rows of the whole blocks.
@@ -158,9 +157,9 @@ class BlockHashes:
 
     def __init__(self, rows: Iterable[Row] = (), sizes: Iterable[int] = ()) -> None:
         self.whole, self._sizes = [*rows], chain(sizes, repeat(self.SIZE))
-        self._begin()
+        self._start_block()
 
-    def _begin(self) -> None:
+    def _start_block(self) -> None:
         self._hash, self._size, self._full = hashlib.sha256(), 0, next(self._sizes)
 
     def update(self, data: Any) -> None:
@@ -172,28 +171,28 @@ class BlockHashes:
             self._size += len(block)
             if self._size == self._full:
                 self.whole = self.rows()
-                self._begin()
+                self._start_block()
 
     def rows(self) -> list[Row]:
-        """The rows of the whole blocks, and of the rest if there is one."""
+        """Return the rows of the whole blocks, and of the rest if there is one."""
         return [*self.whole, [self._size, self._hash.hexdigest()]] if self._size else self.whole
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """The content of the JSON beside a token file.
+    """The content of the JSON next to a token file.
 
     tokenizer: the fingerprint of the vocabulary: `tok.vocabulary.fingerprint()`.
     files: the sizes in bytes of the other files, by their roles, so that all of them may be renamed.
-    documents, tokens, text_bytes: how many there are; the tokens before and after documents count too. The bytes of the text
-        are not known of a numbered file.
-    hashes: of the ids, without a header, and of the lengths of the documents as int64: [bytes, SHA-256] of each block. A block
-        has 16 MiB, the last one less; the ids of a joined file have the blocks of the files that it was joined from.
-    sources: how many there were, their bytes, and a hash of their names and sizes in order.
-    options: what else decided the ids: how the sources were cut into documents, and whether special tokens were.
-    part: of a file of a part: its number, and how many there are; parts have the same `sources`.
-    shard: of a numbered file: its number, how many there are, the number of its first document in the whole, from 0 on, and how
-        many ids of that are in files before.
+    documents, tokens, text_bytes: the totals, with the tokens before and after documents. text_bytes is unknown for a
+        numbered file.
+    hashes: of the ids, without a header, and of the lengths of the documents as int64: [bytes, SHA-256] of each block.
+        A block has 16 MiB, the last one less; the ids of a joined file have the blocks of its files.
+    sources: their number, their bytes, and a hash of their names and sizes in order.
+    options: the reading options, and whether special tokens in the text were encoded as such.
+    part: of a file of a part: its number, and the number of parts, which have the same `sources`.
+    shard: of a numbered file: its number, the number of files, the number of its first document among all, from 0 on,
+        and the number of ids of that document in the files before.
     """
 
     format: str
@@ -231,8 +230,8 @@ class Metadata:
                 )
             if version != VERSION:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
-            names = {each.name: each.default is MISSING for each in fields(cls)}
-            if wrong := sorted({*filter(names.get, names)} - values.keys() | values.keys() - names.keys()):
+            required = {field.name: field.default is MISSING for field in fields(cls)}
+            if wrong := sorted({*filter(required.get, required)} - values.keys() | values.keys() - required.keys()):
                 raise ValueError(f"the field {wrong[0]!r} is {'unknown' if wrong[0] in values else 'missing'}")
             loaded = cls(**values)
             loaded._refuse_impossible()
@@ -241,7 +240,7 @@ class Metadata:
         return loaded
 
     def _refuse_impossible(self) -> None:
-        """Raise ValueError, TypeError or KeyError for values that no token file has."""
+        """Raise ValueError, TypeError or KeyError for impossible values."""
         refuse_wrong_types(vars(self), type(self).__annotations__, globals())
         part, shard = self.part or {"number": 1, "of": 1}, self.shard or dict.fromkeys(SHARD, 0)
         counts = [self.documents, self.tokens, self.text_bytes, self.n_vocab, self.begin_of_text, self.end_of_text]
@@ -261,15 +260,15 @@ class Metadata:
 
 
 def dtype_for(n_vocab: int, format: str = "bin") -> str:
-    """The type of an id below `n_vocab` in a file of this format: the narrowest that holds it, or what the training framework expects.
+    """Return the type of the ids in a file: the narrowest for `n_vocab`, or the one that the framework expects.
 
     >>> dtype_for(65_536), dtype_for(65_537), dtype_for(65_500, "megatron")
     ('uint16', 'uint32', 'uint32')
     """
-    known = format_named(format)
-    if n_vocab <= known.narrow:
+    properties = format_named(format)
+    if n_vocab <= properties.narrow:
         return "uint16"
-    if not known.wide:
+    if not properties.wide:
         raise UsageError(
             f"{format} reads ids of 16 bits, and the tokenizer has {n_vocab:,} of them. Write 32 bits (",
             OptionName("format", "bin"),
@@ -279,17 +278,17 @@ def dtype_for(n_vocab: int, format: str = "bin") -> str:
 
 
 def format_named(name: str) -> TokenFileFormat:
-    """The format of this name, or a UsageError that names those there are."""
+    """Return the format of this name. UsageError for an unknown one."""
     if name not in FORMATS:
         raise UsageError(f"the token file format {name!r} is not known; known are {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
 def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
-    """The id of the special token `text`, or a UsageError that names those there are.
+    """Return the id of the special token `text`, or for True of the tokenizer's own. UsageError if there is none.
 
-    True: the tokenizer's own. A document ends with the token of its family rather than with the end of a chat turn, which
-    the configuration of a chat model names. Without a token of its own it begins with the one that ends documents.
+    The token after a document is that of the tokenizer's family, before the eos_token of its configuration: chat models
+    set that to the end of a turn. The token before a document is by default the one after it.
     """
     specials, config = tok.vocabulary.special_tokens, tok.vocabulary.config
     names: list[Any] = [text]
@@ -311,15 +310,15 @@ def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
 
 
 def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, int] | None = None) -> Path:
-    """The file with the ids: `output`, with its suffix where training frameworks need it; in a folder "train".
+    """Return the path of the ids: `output`, with the suffix where training frameworks need it; "train" in a folder.
 
-    part: its number, and how many there are, which are put into the name.
+    part: the number of the part and of all, which are added to the name.
     format: one of FORMATS, or "text". UsageError for the suffix of another format, and for lines of ids in a folder.
     """
-    path, known = named(output), FORMATS.get(format)
-    suffix = known.suffix if known else ""
+    path, properties = named(output), FORMATS.get(format)
+    suffix = properties.suffix if properties else ""
     if os.fspath(output).endswith((os.sep, "/")) or path.is_dir():
-        if known is None:
+        if properties is None:
             raise UsageError(
                 f"{path} is a folder, and lines of ids go to one file. Name a file in it, or the format of token files: ",
                 OptionName("format", ...),
@@ -330,10 +329,10 @@ def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, in
     elif format == "megatron" and path.suffix == ".idx":
         path = path.with_suffix(suffix)
     elif not (suffix and path.name.endswith(suffix)):
-        if path.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
+        if path.suffix in (*FORMAT_OF, ".idx"):
             name = path.with_suffix(suffix or ".txt")
             raise UsageError(f"{path} has the suffix of another format than {format}. Name the output {name}")
-        path = path.with_name(path.name + suffix * (known is not None and known.fixed))
+        path = path.with_name(path.name + suffix * (properties is not None and properties.fixed))
     if part is not None:
         end = path.suffix if path.suffix in FORMAT_OF else ""
         path = path.with_name(f"{path.name.removesuffix(end)}-{part[0]:05}-of-{part[1]:05}{end}")
@@ -341,7 +340,7 @@ def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, in
 
 
 def shard_path(path: Path, format: str, number: int, val: bool) -> Path:
-    """The numbered file of the output `path`. val: name the first one val, and the others train.
+    """Return the path of a numbered file of the output `path`. val: name the first one val, and the others train.
 
     >>> shard_path(Path("web.bin"), "llmc", 7, False).name, shard_path(Path("web.bin"), "llmc", 0, True).name
     ('web_000007.bin', 'web_val_000000.bin')
@@ -357,9 +356,9 @@ def shard_path(path: Path, format: str, number: int, val: bool) -> Path:
 
 
 def shards_of(path: Path, format: str, val: bool) -> list[Path]:
-    """The numbered files of the output `path` that exist. val: those named train, and the one named val, too."""
+    """Return the existing numbered files of the output `path`. val: also those named train, and the one named val."""
     suffix, first = FORMATS[format].suffix, shard_path(path, format, 0, val).name
-    stems = {shard_path(path, format, 1, each).name.removesuffix(f"_000001{suffix}") for each in (False, val)}
+    stems = {shard_path(path, format, 1, v).name.removesuffix(f"_000001{suffix}") for v in (False, val)}
     name = rf"{re.escape(first)}|({'|'.join(map(re.escape, stems))})_\d{{6}}{re.escape(suffix)}"
     return sorted(file for file in path.parent.glob("*") if re.fullmatch(name, file.name))
 

@@ -1,4 +1,4 @@
-"""verify: whether a token file holds what its metadata, its tokenizer and its sources say."""
+"""verify: compares a token file with its metadata, its tokenizer and its sources."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import numpy as np
 from ..errors import FormatError, InputError, OptionName, UsageError, suggests_options
 from ..jobs.progress import Meter, Progress, drawn
 from ..sources.blocks import ReadOptions
-from ..sources.documents import Place, parts_of
+from ..sources.documents import ResumePoint, parts_of
 from ..sources.find import find_sources, ignore_skip, size_of
 from ..tokenizer.tokenizer import Tokenizer
+from .encoded_folder import encode_sources, names_schema
 from .formats import FORMATS, summary_of
-from .parts import encode_sources, names_schema
 from .reading import TokenFile, check_tokenizer, load_tokens, open_parquet
 from .settings import EncodeOptions, Metadata, Settings, metadata_path
 
@@ -29,7 +29,7 @@ from .settings import EncodeOptions, Metadata, Settings, metadata_path
 class Verified:
     """Result of verifying a token file.
 
-    documents: None if it is not known where they end. checks: what was compared, in words.
+    documents: None if their ends are not known. checks: the checks that passed, in words.
     """
 
     path: Path
@@ -71,7 +71,7 @@ def verify(
     if metadata and tok is not None:
         check_tokenizer(tokens.path, metadata, tok, can_skip=False)
     checks = ["sizes", *(["SHA-256 of the ids and of the lengths"] if metadata else [])]
-    n_vocab = min([each.n_vocab for each in (tok, metadata) if each is not None], default=None)
+    n_vocab = min([source.n_vocab for source in (tok, metadata) if source is not None], default=None)
     with drawn(progress) as show:
         _check_ids(tokens, n_vocab, show)
         if n_vocab is not None:
@@ -92,7 +92,7 @@ def verify(
 
 
 def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None) -> None:
-    """Read all ids: their hashes must be right, and each below `n_vocab`."""
+    """Check the hashes of all ids, and that each id is below `n_vocab`."""
     dtype = tokens.ids.dtype
     meter = Meter(progress and partial(progress, "verify"), [tokens.ids.nbytes])
     done = 0
@@ -108,7 +108,7 @@ def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None
 
 
 def _check_ends(tokens: TokenFile) -> list[str]:
-    """The tokens before and after documents must be where the offsets say."""
+    """Check the tokens before and after documents. Return the checks made."""
     metadata = tokens.metadata
     if metadata is None:
         return []
@@ -122,8 +122,8 @@ def _check_ends(tokens: TokenFile) -> list[str]:
             continue
         start = first
         for bounds in tokens._offset_blocks(first, last):
-            places = bounds[1:] - 1 if back else bounds[:-1]
-            wrong = (np.diff(bounds) == 0) | (tokens.ids[np.minimum(places, len(tokens.ids) - 1)] != id)
+            positions = bounds[1:] - 1 if back else bounds[:-1]
+            wrong = (np.diff(bounds) == 0) | (tokens.ids[np.minimum(positions, len(tokens.ids) - 1)] != id)
             if wrong.any():
                 number = start + int(wrong.argmax())
                 raise FormatError(f"{tokens.path}: document {number:,} does not have the token {id} {side} it")
@@ -133,7 +133,7 @@ def _check_ends(tokens: TokenFile) -> list[str]:
 
 
 def _check_names(path: Path) -> str:
-    """The columns of Parquet beside the ids must be there, with the checksums of their pages."""
+    """Check the other columns of Parquet: their types, rows and page checksums."""
     expected = names_schema()
     with open_parquet(path) as file:
         if file.schema_arrow.remove(0) != expected:
@@ -148,10 +148,10 @@ def _check_names(path: Path) -> str:
 
 
 def _check_summary(path: Path, metadata: Metadata) -> None:
-    """The third file of datatrove must be the one that was written."""
-    summary, found = summary_of(metadata.tokenizer, metadata.dtype, metadata.tokens), path.read_bytes()
-    if found != summary:
-        byte = next((i for i, (a, b) in enumerate(zip(found, summary, strict=False)) if a != b), 0)
+    """Check the third file of datatrove."""
+    expected, summary = summary_of(metadata.tokenizer, metadata.dtype, metadata.tokens), path.read_bytes()
+    if summary != expected:
+        byte = next((i for i, (a, b) in enumerate(zip(summary, expected, strict=False)) if a != b), 0)
         raise FormatError(f"{path}: byte {byte:,} and those after it are not those that were written")
 
 
@@ -165,27 +165,27 @@ def _check_sources(
             f"{tokens.path}: only a whole token file or a part with its metadata can be compared with its sources, not "
             "numbered files, Parquet, and files that were joined from different ones"
         )
-    read_as = dict(metadata.options)
+    read_options = dict(metadata.options)
     try:
-        options = EncodeOptions(special=read_as.pop("special"), read=ReadOptions(**read_as))
+        options = EncodeOptions(special=read_options.pop("special"), read=ReadOptions(**read_options))
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{metadata_path(tokens.path)}: damaged metadata: its options ({error})") from error
     read, separators = options.read, (metadata.begin_of_text, metadata.end_of_text)
     settings = Settings(metadata.format, metadata.dtype, *separators, options)
-    on_skip = ignore_skip if read.skip_damaged else None  # what was left out before is left out again
+    on_skip = ignore_skip if read.skip_damaged else None
     files = find_sources(sources, on_skip)
     if metadata.part:
-        (chosen,) = parts_of(files, read, [metadata.part["number"]], metadata.part["of"])
+        (spans,) = parts_of(files, read, [metadata.part["number"]], metadata.part["of"])
     else:
-        chosen = [(file, size_of(file), None) for file in files]
+        spans = [(file, size_of(file), None) for file in files]
     show = progress and partial(progress, "encode")
     done = documents = 0
     try:
-        with closing(encode_sources(tok, settings, chosen, Place(), num_threads, on_skip, show)) as jobs:
+        with closing(encode_sources(tok, settings, spans, ResumePoint(), num_threads, on_skip, show)) as jobs:
             for encoded in chain.from_iterable(job.encoded for job in jobs):
                 ids = np.frombuffer(encoded.ids, tokens.ids.dtype)
-                own = tokens.ids[done : done + len(ids)]
-                if (wrong := own != ids[: len(own)]).any():
+                in_file = tokens.ids[done : done + len(ids)]
+                if (wrong := in_file != ids[: len(in_file)]).any():
                     raise _other_ids(tokens, done + int(wrong.argmax()))
                 ends = np.frombuffer(encoded.ends, np.int64) + done
                 bounds = tokens._offsets[documents + 1 : documents + len(ends) + 1]
@@ -203,7 +203,7 @@ def _check_sources(
 
 
 def _other_ids(tokens: TokenFile, number: int) -> FormatError:
-    """The error for a file that has another id of this number than the sources, or more or fewer ids."""
+    """Return the error for a file whose id of this number differs from that of the sources, or is missing in one."""
     document = int(np.searchsorted(tokens._offsets, number, "right")) - 1
     where = number * tokens.ids.itemsize + getattr(tokens.ids, "offset", 0)
     return FormatError(

@@ -1,7 +1,7 @@
-"""Documents to a part of a token file: raw ids, the length of each document, and for Parquet their names.
+"""Encodes documents to a folder: raw ids, the length of each document, and for Parquet their names.
 
-A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts made by
-several machines are joined by writing one after the other. The names of each block are a record batch of Arrow.
+The three files only grow. After an interruption they are truncated to the last checkpoint. Folders are joined by
+concatenation. The names of each block are a record batch of Arrow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..jobs.outputs import make_folder, open_output, sync
 from ..jobs.progress import Meter
 from ..kernels.machine import threads_for
 from ..sources.blocks import Block, Cut
-from ..sources.documents import Chosen, Place, blocks_of
+from ..sources.documents import ResumePoint, SourceSpan, blocks_of
 from ..sources.find import OnSkip, Skip, report_skips
 from ..tokenizer.tokenizer import Tokenizer
 from .formats import BLOCK
@@ -31,17 +31,17 @@ from .settings import COPY, BlockHashes, Row, Settings
 JOB_BYTES = 1 << 19  # of text for one thread at a time: some milliseconds
 JOB_BLOCKS = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop
-MOST_WAITING = 8  # jobs beside those that are encoded: each has a megabyte, which 64 threads need not double
+MOST_WAITING = 8  # jobs in addition to those of the threads: each has a megabyte
 
 
 @dataclass
 class Counts:
-    """The totals of a part.
+    """The totals of an encoded folder.
 
     text_bytes: of the documents as UTF-8.
-    skipped: how many things could not be read and were left out.
+    skipped: the number of skips that were left out.
     dropped: characters without a token; see `Tokenizer.count_dropped`.
-    begun: the ids of a document that has not ended yet.
+    begun: the number of ids of a document that has not ended yet.
     """
 
     documents: int = 0
@@ -56,43 +56,43 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A finished part: its folder and what it holds.
+class EncodedFolder:
+    """A finished folder of encoded documents.
 
-    hashes: the rows of its ids without a header, and of the lengths of its documents.
-    divided: whether it is known where the documents end.
+    hashes: the rows of the ids without a header, and of the lengths of the documents.
+    divided: whether the ends of the documents are known.
     """
 
-    folder: Path
+    path: Path
     counts: Counts = field(default_factory=Counts)
     hashes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     divided: bool = True
 
     @property
     def starts(self) -> Path:
-        """Of Megatron's documents the numbers of their first sequences, int64, and that of all; no file if each is one sequence."""
-        return self.folder / "starts"
+        """The file with the `documents` of `Bounds`, int64; missing if each Megatron document is one sequence."""
+        return self.path / "starts"
 
     def lengths(self) -> Iterator[array[int]]:
         """Yield the number of ids of each document, in blocks of int64."""
-        with open(self.folder / "lengths", "rb") as file:
+        with open(self.path / "lengths", "rb") as file:
             while data := file.read(8 * BLOCK):
                 yield array("q", data)
 
     def bounds(self) -> Iterator[array[int]]:
-        """Yield where the documents start in the ids, in blocks of int64, each with the end of its last document."""
+        """Yield the offsets of the documents in the ids, in blocks of int64, each with the end of its last document."""
         end = 0
         for lengths in self.lengths():
             yield (bounds := array("q", accumulate(lengths, initial=end)))
             end = bounds[-1]
 
 
-class Encoded(NamedTuple):
-    """The result of a thread for one block.
+class EncodedBlock(NamedTuple):
+    """An encoded block.
 
-    ids: as the file holds them, those before and after documents included.
-    ends: int64; where documents end in the ids.
-    names: of these documents, as the file of names has them.
+    ids: as in the file, with the tokens before and after documents.
+    ends: int64; the ends of the documents in the ids.
+    names: of these documents, as in the file of names.
     """
 
     ids: bytearray
@@ -102,30 +102,29 @@ class Encoded(NamedTuple):
     counts: Counts
 
 
-def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
-    """Encode the documents of a block."""
+def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> EncodedBlock:
     block.finish()
     plan = tok._core.plan("all" if settings.options.special else frozenset(), ())
     end, begin = (-1 if id is None else id for id in (settings.end_of_text, settings.begin_of_text))
     ids, ends = tok._core.encoder.encode_documents(
-        block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.continued
+        block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.start > 0
     )
     names = _names(block, len(ends)).serialize() if settings.format == "parquet" and len(ends) else b""
     model = tok.vocabulary.library
     dropped = sum(model.count_dropped(text.decode(), plan.allowed) for text in block.texts()) if model else 0
     left_out = sum(skip.left_out for skip in block.skips)
     counts = Counts(len(ends), len(ids) // settings.width, block.nbytes, left_out, dropped)
-    return Encoded(ids, ends, names, block.skips, counts)
+    return EncodedBlock(ids, ends, names, block.skips, counts)
 
 
 def names_schema() -> Any:
-    """The columns of the names of documents: their sources and their ids."""
+    """Return the columns of the names of documents: their sources and their ids."""
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     return pa.schema([("source", pa.string()), ("id", pa.string())])
 
 
 def _names(block: Block, n: int) -> Any:
-    """The names of the first `n` documents of a block, as a record batch."""
+    """Return the names of the first `n` documents of a block, as a record batch."""
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     if block.names is None and block.numbers is not None:
         import numpy as np
@@ -137,14 +136,12 @@ def _names(block: Block, n: int) -> Any:
 
 
 class NamesReader:
-    """Reads a file of names."""
-
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._rest: Any = ()
 
     def take(self, n: int) -> Iterator[Any]:
-        """The names of the next `n` documents, as record batches."""
+        """Yield the names of the next `n` documents, as record batches."""
         import pyarrow as pa
 
         while n:
@@ -154,19 +151,19 @@ class NamesReader:
             n, self._rest = max(0, n - len(self._rest)), self._rest[n:]
 
 
-class PartWriter:
-    """Writes a part into a folder, from the start or from a checkpoint."""
+class EncodedFolderWriter:
+    """Writes an encoded folder, from the start or from a checkpoint."""
 
     NAMES = ("ids", "lengths", "names")
 
-    def __init__(self, folder: Path, header: int = 0, checkpoint: dict[str, Any] | None = None):
-        """header: the bytes before the ids. checkpoint: what `mark` has returned."""
-        self.folder = folder
-        rows = checkpoint["hashes"] if checkpoint else ((), ())
-        self._hashes = {name: BlockHashes(each) for name, each in zip(self.NAMES, rows, strict=False)}
+    def __init__(self, path: Path, header: int = 0, checkpoint: dict[str, Any] | None = None):
+        """header: the number of bytes before the ids. checkpoint: the value of `mark`."""
+        self.path = path
+        hashes_of = checkpoint["hashes"] if checkpoint else ((), ())
+        self._hashes = {name: BlockHashes(rows) for name, rows in zip(self.NAMES, hashes_of, strict=False)}
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
-        make_folder(folder)
-        self._files = {name: open_output(folder / name, "r+b" if checkpoint else "wb") for name in self.NAMES}
+        make_folder(path)
+        self._files = {name: open_output(path / name, "r+b" if checkpoint else "wb") for name in self.NAMES}
         if not checkpoint:
             self._files["ids"].write(bytes(header))
             return
@@ -174,11 +171,11 @@ class PartWriter:
             file.truncate(size)
             file.seek(size)
         for name, hashes in self._hashes.items():
-            with open(folder / name, "rb") as source:
+            with open(path / name, "rb") as source:
                 source.seek((header if name == "ids" else 0) + hashes.SIZE * len(hashes.whole))
                 hashes.update(source.read())
 
-    def append(self, encoded: Encoded) -> None:
+    def append(self, encoded: EncodedBlock) -> None:
         import numpy as np
 
         begun, ends, tokens = self.counts.begun, encoded.ends, encoded.counts.tokens
@@ -195,38 +192,33 @@ class PartWriter:
             self._hashes[name].update(data)
         return len(data)
 
-    def join(self, part: Part) -> None:
-        """Write a finished part after what is here."""
+    def join(self, folder: EncodedFolder) -> None:
+        """Append a finished folder."""
         for name in self.NAMES:
-            with open(part.folder / name, "rb") as source:
+            with open(folder.path / name, "rb") as source:
                 while data := source.read(COPY):
                     self.write(name, data)
-        self.counts += part.counts
+        self.counts += folder.counts
 
     def sync(self) -> None:
-        """Bring all to the disk."""
         for file in self._files.values():
             file.flush()
-        sync(*(self.folder / name for name in self.NAMES), self.folder)
+        sync(*(self.path / name for name in self.NAMES), self.path)
 
     def mark(self) -> dict[str, Any]:
-        """A checkpoint of what is here, from which a later run can go on once it is on the disk."""
-        hashes = [each.whole for each in self._hashes.values()]
-        return {
-            "sizes": [file.tell() for file in self._files.values()],
-            "counts": asdict(self.counts),
-            "hashes": hashes,
-        }
+        """Return a checkpoint from which a later run can resume, once `sync` has returned."""
+        sizes = [file.tell() for file in self._files.values()]
+        hashes = [block_hashes.whole for block_hashes in self._hashes.values()]
+        return {"sizes": sizes, "counts": asdict(self.counts), "hashes": hashes}
 
-    def part(self) -> Part:
-        """Return the summary of what was written."""
-        return Part(self.folder, self.counts, {name: each.rows() for name, each in self._hashes.items()})
+    def folder(self) -> EncodedFolder:
+        return EncodedFolder(self.path, self.counts, {name: hashes.rows() for name, hashes in self._hashes.items()})
 
-    def __enter__(self) -> PartWriter:
+    def __enter__(self) -> EncodedFolderWriter:
         return self
 
     def __exit__(self, error: Any, *_: object) -> None:
-        """Close the files. Errors of that do not hide an earlier one."""
+        """Close the files. Errors of closing do not hide an earlier one."""
         try:
             for file in self._files.values() if error is None else ():
                 file.flush()
@@ -237,27 +229,27 @@ class PartWriter:
 
 
 class Job(NamedTuple):
-    """Blocks for a thread to encode, the place after them, and how far its source is read. encoded: the results."""
+    """Blocks for a thread to encode; the point after them, and the stored bytes of its source; the results."""
 
     blocks: list[Block]
-    place: Place
+    end: ResumePoint
     stored: int
-    encoded: Sequence[Encoded] = ()
+    encoded: Sequence[EncodedBlock] = ()
 
 
 def encode_sources(
     tok: Tokenizer,
     settings: Settings,
-    sources: Sequence[Chosen],
-    start: Place,
+    sources: Sequence[SourceSpan],
+    start: ResumePoint,
     num_threads: int | None,
     on_skip: OnSkip | None,
     show: Callable[[int, int | None], None] | None,
 ) -> Generator[Job, None, None]:
-    """Encode what `sources` (each with its size and span) hold from `start` on, by several threads. Yield the jobs in order.
+    """Encode sources from `start` on, by several threads. Yield the jobs in order.
 
     on_skip: called for what cannot be read; None if that is an error.
-    show: called with the number of bytes that are done, and that of all.
+    show: called with the number of bytes done, and that of all.
     """
 
     def encode(job: Job) -> Job:
@@ -274,13 +266,13 @@ def encode_sources(
             for encoded in job.encoded:
                 report_skips(encoded.skipped, on_skip)
             yield job
-            meter.at(job.place.source, job.stored)
+            meter.at(job.end.source, job.stored)
 
 
 def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
-    """Return a function that finds a place where a text may be cut with the same ids, whatever follows; 0 for none.
+    """Return a function that returns an offset where a text may be cut without a change of its ids, or 0.
 
-    None if no place is safe: with a pattern that is not an automaton, or tokens and normalizations that look across
+    None if no cut is safe: for a pattern that is not an automaton, or tokens and normalizations that look across
     pretokens.
     """
     core = tok._core.encoder
@@ -290,16 +282,18 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     return scanner.certain_cut
 
 
-def _jobs(sources: Sequence[Chosen], settings: Settings, cut: Cut | None, whole: bool, start: Place) -> Iterator[Job]:
-    """The blocks of `sources` from `start` on, in jobs of at least half a megabyte."""
+def _jobs(
+    sources: Sequence[SourceSpan], settings: Settings, cut: Cut | None, whole: bool, start: ResumePoint
+) -> Iterator[Job]:
+    """Yield the blocks of `sources` from `start` on, in jobs of at least JOB_BYTES or JOB_BLOCKS."""
     blocks: list[Block] = []
     size = 0
     ids = settings.format == "parquet"
-    for block, place, stored in blocks_of(sources, start, settings.options.read, cut=cut, whole=whole, ids=ids):
+    for block, end, stored in blocks_of(sources, start, settings.options.read, cut=cut, whole=whole, ids=ids):
         blocks.append(block)
         size += block.nbytes
         if size >= JOB_BYTES or len(blocks) >= JOB_BLOCKS:
-            yield Job(blocks, place, stored)
+            yield Job(blocks, end, stored)
             blocks, size = [], 0
     if blocks:
-        yield Job(blocks, Place(len(sources)), 0)
+        yield Job(blocks, ResumePoint(len(sources)), 0)
