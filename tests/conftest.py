@@ -41,6 +41,21 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not _SLOW.intersection((item.path.parent.name, item.path.name)))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With --dist loadfile, give the folder cluster/ to one process as if it were a file: it starts one Ray."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneCluster(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            scope = super()._split_scope(nodeid)
+            return "cluster" if "/cluster/" in scope else scope
+
+    return OneCluster(config, log)
+
+
 def pytest_sessionstart(session):
     """Refuse to test a compiled module that is older than its sources."""
     import tokenmill
