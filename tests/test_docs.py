@@ -2,10 +2,7 @@
 
 import inspect
 import json
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -18,7 +15,7 @@ from benchmarks.harness import ratios, spread, times
 from scripts import api_pages
 
 import tokenmill
-from command_line import call
+from command_line import call as run
 from tokenmill.corpus import filters
 from tokenmill.formats import file_content
 from tokenmill.formats.merges_txt import TOKEN_ROLES
@@ -373,7 +370,7 @@ def test_summaries_go_to_stderr_and_reports_to_stdout(tmp_path):
         "check tok --against tok text.txt",
         "prune tok text.txt -o small",
     ):
-        result = call(*command.split(), cwd=tmp_path)
+        result = run(*command.split(), cwd=tmp_path)
         assert result.exit_code == 0 and result.stderr and not result.stdout, command
     for command in (
         "inspect tok text.txt",
@@ -381,8 +378,8 @@ def test_summaries_go_to_stderr_and_reports_to_stdout(tmp_path):
         "encode text.txt --tokenizer tok",
         "decode ids.bin --tokenizer tok",
     ):
-        assert call(*command.split(), cwd=tmp_path).stdout, command
-    assert json.loads(call(*train.split(), "--force", "--json", cwd=tmp_path).stdout)
+        assert run(*command.split(), cwd=tmp_path).stdout, command
+    assert json.loads(run(*train.split(), "--force", "--json", cwd=tmp_path).stdout)
 
 
 @pytest.mark.parametrize("term", ["BOS, EOS", "Chat template", "Padding", "Windows"])

@@ -98,8 +98,10 @@ def write(path, content):
 
 # One of each kind: whole, cut into spans, of several members or frames, with another encoding. Of the others only the names,
 # or what packs them, differ.
-KINDS = {"a.jsonl", "array.json", "a.parquet", "wide.jsonl", "dump.xml", "a.jsonl.bz2", "parts.jsonl.gz", "parts.jsonl.zst"}
-KINDS |= {"a.jsonl.xz", "a.txt", "crlf.txt", "wide.txt.gz", "a.txt.bz2"}
+KINDS = {
+    *"a.jsonl array.json a.parquet wide.jsonl dump.xml a.jsonl.bz2 parts.jsonl.gz parts.jsonl.zst a.jsonl.xz".split()
+}
+KINDS |= {"a.txt", "crlf.txt", "wide.txt.gz", "a.txt.bz2"}
 
 
 def seen_by_every_verb(path, tok, folder, read, on_skip=None):
