@@ -1,9 +1,11 @@
 """Characters for tests that go through Unicode."""
 
+import functools
 import os
 import unicodedata
 
 
+@functools.cache
 def code_points() -> list[str]:
     """All characters; but with TOKENMILL_SWEEP unset, of those far inside a stretch of one category every 61st."""
     everyone = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]

@@ -59,3 +59,11 @@ class CliRunner:
                 stack.enter_context(patch.object(sys, name, stream))
             code = app(words)
         return Result(code, b"".join(record).decode("utf-8", "replace"), out.text(), err.text())
+
+
+def call(*words, cwd=".", input="", env=None):
+    """Run `tokenmill WORDS` in this process, in the folder `cwd`. Much faster than a process of its own."""
+    from tokenmill.cli.main import app
+
+    with contextlib.chdir(cwd):
+        return CliRunner(env).invoke(app, [str(word) for word in words], input)

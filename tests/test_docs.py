@@ -2,10 +2,7 @@
 
 import inspect
 import json
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from benchmarks.harness import ratios, spread, times
 from scripts import api_pages
 
 import tokenmill
+from command_line import call as run
 from tokenmill.corpus import filters
 from tokenmill.formats import file_content
 from tokenmill.formats.merges_txt import TOKEN_ROLES
@@ -364,30 +362,24 @@ def test_the_limits_of_vocabulary_files_are_those_of_the_code():
 def test_summaries_go_to_stderr_and_reports_to_stdout(tmp_path):
     """As reference/command-line.md says."""
     (tmp_path / "text.txt").write_text("low lower newest " * 50)
-
-    def run(*arguments: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "tokenmill", *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
-        return subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
-
-    train = ["train", "text.txt", "--vocab-size", "262", "--special-token", "<|endoftext|>", "-o", "tok"]
+    train = "train text.txt --vocab-size 262 --special-token <|endoftext|> -o tok"
     for command in (
         train,
-        ["count", "text.txt", "-o", "counts"],
-        ["encode", "text.txt", "--tokenizer", "tok", "-o", "ids.bin"],
-        ["check", "tok", "--against", "tok", "text.txt"],
-        ["prune", "tok", "text.txt", "-o", "small"],
+        "count text.txt -o counts",
+        "encode text.txt --tokenizer tok -o ids.bin",
+        "check tok --against tok text.txt",
+        "prune tok text.txt -o small",
     ):
-        result = run(*command)
-        assert result.stderr and not result.stdout, command
+        result = run(*command.split(), cwd=tmp_path)
+        assert result.exit_code == 0 and result.stderr and not result.stdout, command
     for command in (
-        ["inspect", "tok", "text.txt"],
-        ["compare", "tok", "small", "--on", "text.txt"],
-        ["encode", "text.txt", "--tokenizer", "tok"],
-        ["decode", "ids.bin", "--tokenizer", "tok"],
+        "inspect tok text.txt",
+        "compare tok small --on text.txt",
+        "encode text.txt --tokenizer tok",
+        "decode ids.bin --tokenizer tok",
     ):
-        assert run(*command).stdout, command
-    assert json.loads(run(*train, "--force", "--json").stdout)
+        assert run(*command.split(), cwd=tmp_path).stdout, command
+    assert json.loads(run(*train.split(), "--force", "--json", cwd=tmp_path).stdout)
 
 
 @pytest.mark.parametrize("term", ["BOS, EOS", "Chat template", "Padding", "Windows"])

@@ -31,7 +31,7 @@ class Local:
 
         self.server = Server([(name, pack(name, v)) for name, v in tokenizers], allow_paths=allow_paths)
         self.port = self.server.server_port
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
         self.address = f"http://127.0.0.1:{self.port}/"
 

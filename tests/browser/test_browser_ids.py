@@ -62,8 +62,11 @@ def tokenizers(small_tokenizers):
 
 @pytest.mark.parametrize("special", [False, True])
 def test_tricky_texts_get_the_librarys_ids(site_page, tokenizers, special):
+    texts = [*EDGE_CASES, *HERE, TEXT]
+    if special:  # texts without an added token are encoded in the same way
+        texts = [text for text in texts if any(token in text for token in ("<", "new", "É", "  "))]
     for name, tok in tokenizers:
-        assert_same(site_page, name, tok, [*EDGE_CASES, *HERE, TEXT], special)
+        assert_same(site_page, name, tok, texts, special)
 
 
 def slices(text, count, longest, seed):
@@ -78,7 +81,7 @@ def slices(text, count, longest, seed):
 
 def test_slices_get_the_librarys_ids(site_page, tokenizers):
     for seed, (name, tok) in enumerate(tokenizers):
-        assert_same(site_page, name, tok, list(slices(TEXT, 60 * SWEEP, 120, seed)), special=seed % 2 == 0)
+        assert_same(site_page, name, tok, list(slices(TEXT, 30 * SWEEP, 120, seed)), special=seed % 2 == 0)
 
 
 ALPHABETS = st.one_of(
@@ -91,8 +94,8 @@ ALPHABETS = st.one_of(
 )
 
 
-@settings(max_examples=40 * SWEEP, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 13), st.booleans(), st.lists(ALPHABETS, min_size=25, max_size=25))
+@settings(max_examples=20 * SWEEP, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 14), st.booleans(), st.lists(ALPHABETS, min_size=25, max_size=25))
 def test_any_text_gets_the_librarys_ids(site_page, tokenizers, which, special, texts):
     name, tok = tokenizers[which]
     assert_same(site_page, name, tok, texts, special)
@@ -113,10 +116,9 @@ def test_edits_of_a_text_get_the_librarys_ids(site_page, tokenizers):
     for seed, (name, tok) in enumerate(tokenizers):
         dice = random.Random(seed)
         start = dice.randrange(len(TEXT) - 400)
-        assert_same(
-            site_page, name, tok, list(edits(TEXT[start : start + 400], 60 * SWEEP, dice)), special=seed % 3 == 0
-        )
-        assert_same(site_page, name, tok, list(edits("  " * 30 + "\n" * 9 + "aaaa", 40 * SWEEP, dice)))
+        texts = list(edits(TEXT[start : start + 400], 40 * SWEEP, dice))
+        assert_same(site_page, name, tok, texts, special=seed % 3 == 0)
+        assert_same(site_page, name, tok, list(edits("  " * 30 + "\n" * 9 + "aaaa", 20 * SWEEP, dice)))
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +156,7 @@ def test_published_vocabularies_on_real_text(published, corpus_bytes, corpus):
     page, found = published
     text = corpus_bytes(corpus, 2_000_000).decode("utf-8", "replace")
     for seed, (name, tok) in enumerate(found):
-        assert_same(page, name, tok, list(slices(text, 80 * SWEEP, 400, seed)), special=seed in (2, 4))
+        assert_same(page, name, tok, list(slices(text, 40 * SWEEP, 400, seed)), special=seed in (2, 4))
 
 
 def test_published_vocabularies_on_tricky_texts(published):

@@ -324,6 +324,7 @@ def test_a_link_restores_everything(open_page, local, toks):
     other = open_page(link)
     other.wait_for_selector("#panel-vocabulary:not([hidden]) .tree")
     assert other.inner_text("#sheet") == sheet
+    assert other.is_hidden("#link-note")  # it has the tokenizers of the link
     assert [other.input_value(f"#search{part}") for part in ("", "-where", "-order")] == ["n", "begins", "longest"]
     assert other.input_value("#tokenizer") == "picky"
     other.click("#tab-tokens")

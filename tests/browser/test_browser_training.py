@@ -8,7 +8,6 @@ from playground_page import train_on
 from tokenmill.counting import WordCounts
 from trained import train_from_counts
 
-DEFAULT = {"low": 5, "lower": 2, "newer": 6}
 LONGER = {"banana": 3, "bandana": 2, "ananas": 4, "aaaaaa": 2, "abababab": 3, "nab": 5, "naïve": 1, "日本日本": 2}
 
 
@@ -90,9 +89,9 @@ def shown_pretokens(page):
     )
 
 
-@pytest.mark.parametrize(("words", "merges"), [(DEFAULT, 30), (LONGER, 40)])
 @pytest.mark.parametrize("refine", [None, 0.9, 0.6])
-def test_steps_are_the_librarys_events(open_page, local, words, merges, refine):
+def test_steps_are_the_librarys_events(open_page, local, refine):
+    words, merges = LONGER, 40
     expected = library_events(words, merges, refine)
     page = open_page(local.address, "#view=training")
     set_up(page, words, merges, refine)

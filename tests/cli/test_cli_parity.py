@@ -2,17 +2,11 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 
 import tokenmill
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "tokenmill", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+from command_line import call as run
 
 
 @pytest.fixture
@@ -32,7 +26,7 @@ def test_parity_is_what_python_trains(languages, tmp_path):
     arguments = ["--parity", *languages, "--special-token", "<|end|>"]
     dev = ["--dev", "en=en.dev", "--dev", "hi=hi.dev"]
     result = run("train", *arguments, *dev, "--vocab-size", "275,300", "-o", "fair", "--json", "--log", "merges.tsv")
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     texts = {name: f"{name}.txt" for name in ("en", "hi")}
     python = {"development": {name: f"{name}.dev" for name in texts}, "special_tokens": ["<|end|>"]}
     large = tokenmill.load("fair/300")
@@ -49,10 +43,10 @@ def test_parity_is_what_python_trains(languages, tmp_path):
     assert summary["bytes_per_token"] == pytest.approx(sum(len(text.encode()) for text in training) / used, abs=1e-4)
 
     for name in texts:
-        assert run("count", f"{name}.txt", "--special-token", "<|end|>", "-o", name).returncode == 0
+        assert run("count", f"{name}.txt", "--special-token", "<|end|>", "-o", name).exit_code == 0
     saved = ["--language", "en=en", "hi=hi", "--special-token", "<|end|>"]
     result = run("train", "--parity", *saved, *dev, "--vocab-size", 300, "-o", "saved", "--num-threads", 1)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     assert re.search(r"^hi +\d+ +\d+ +\d+ +\d\.\d{3}$", result.stdout, re.MULTILINE)
     assert tokenmill.load("saved") == large
 
@@ -60,7 +54,7 @@ def test_parity_is_what_python_trains(languages, tmp_path):
 def test_parity_by_ratios_with_window_and_global_merges(languages):
     options = ["--ratio", "en=1", "hi=5/2", "--window", 10, "--alpha", "1.5", "--global-merges", 5]
     result = run("train", "--parity", *languages, *options, "--vocab-size", 290, "-o", "fair")
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     texts = {name: f"{name}.txt" for name in ("en", "hi")}
     python = {"ratios": {"en": 1, "hi": 2.5}, "window": 10, "alpha": "3/2", "global_merges": 5}
     assert tokenmill.load("fair") == tokenmill.train_parity(texts, 290, **python)
@@ -84,6 +78,6 @@ def test_parity_by_ratios_with_window_and_global_merges(languages):
 )
 def test_wrong_options_of_parity(options, message, languages):
     result = run("train", *options, "--vocab-size", 300, "-o", "fair")
-    assert result.returncode == 2
+    assert result.exit_code == 2
     assert message in re.sub(r"\s+", " ", result.stderr)
     assert "Traceback" not in result.stderr

@@ -6,12 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import partial
 
 import pytest
 
 import tokenmill
-from command_line import CliRunner
+from command_line import CliRunner, program
 from tokenmill import Tokenizer, Vocabulary
 from tokenmill.cli._commands import spelled
 from tokenmill.cli.main import app, verb_of
@@ -278,10 +277,10 @@ def test_results_in_a_pipe_are_utf8_whatever_the_locale(tmp_path):
     """A pipe on Windows has the system's code page, without most characters."""
     text, made = tmp_path / "t.txt", str(tmp_path / "t")
     text.write_text("漢字 \n" * 9, encoding="utf-8")
-    run = partial(subprocess.run, env=os.environ | {"PYTHONIOENCODING": "cp1252"}, check=True, capture_output=True)
-    program = [sys.executable, "-m", "tokenmill"]
-    run([*program, "train", str(text), "--vocab-size", "261", "-o", made])
-    assert "漢" in run([*program, "inspect", made, str(text), "--all"]).stdout.decode("utf-8")
+    tokenmill.train(text, 261).save(made)
+    command, environment = program("inspect --all", made, text), os.environ | {"PYTHONIOENCODING": "cp1252"}
+    shown = subprocess.run(command, env=environment, check=True, capture_output=True).stdout
+    assert "漢" in shown.decode("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from killed_driver import kill_driver
 
 from command_line import program
 from tokenmill.corpus import CleanOptions, clean, cleaning
@@ -83,31 +82,5 @@ def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tmp
 
     clean("text", corpus, tmp_path / "ray", options=OPTIONS, job=RAY, progress=watch)
     assert killed
-    clean("text", corpus, tmp_path / "local", options=OPTIONS)
-    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
-
-
-CLEAN = """
-import sys
-from tokenmill.corpus import CleanOptions, clean, cleaning
-from dataclasses import replace
-from tokenmill.corpus.options import FILES
-from tokenmill.jobs.work import JobOptions
-cleaning.TASK_BYTES = 100_000
-job = JobOptions("ray", sys.argv[3])
-clean("text", sys.argv[1], sys.argv[2], options=CleanOptions(shard_bytes=20_000, read=replace(FILES, skip_damaged=True)), job=job)
-"""
-
-
-def test_a_driver_that_is_killed_leaves_finished_parts_that_are_not_done_again(cluster, many_tasks, corpus, tmp_path):
-    finished = kill_driver([CLEAN, corpus, tmp_path / "ray", cluster.address], tmp_path / "ray" / ".unfinished", 3)
-    kept = []
-
-    def watch(stage, done, total):
-        if done == total and not kept:
-            kept.append({path: path.stat().st_mtime_ns for path in finished})
-
-    clean("text", str(corpus), tmp_path / "ray", options=OPTIONS, job=RAY, progress=watch)
-    assert kept == [finished]
     clean("text", corpus, tmp_path / "local", options=OPTIONS)
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")

@@ -1,13 +1,12 @@
 """The commands of docs/how-to/from-dump-to-tokens.md, on one machine and on a cluster of two nodes: the same bytes."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from command_line import call
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "from-dump-to-tokens.md"
 
@@ -35,14 +34,8 @@ def test_the_page_gives_the_same_bytes_on_a_cluster(cluster, shared, tmp_path):
                 command = [str(shared / "corpus" / word) if ".xml" in word else word for word in command]
             if engine == "ray" and command[0] != "train":
                 command += ["--engine", "ray", "--ray-address", cluster.address]
-            result = subprocess.run(
-                [sys.executable, "-m", "tokenmill", *command],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                env=os.environ,
-            )
-            assert result.returncode == 0, result.stderr
+            result = call(*command, cwd=folder)
+            assert result.exit_code == 0, result.stderr
         made[engine] = contents(folder)
     assert made["ray"].keys() == made["local"].keys()
     assert [name for name in made["ray"] if made["ray"][name] != made["local"][name]] == []

@@ -4,7 +4,6 @@ import json
 import random
 
 import pytest
-from killed_driver import kill_driver
 
 import tokenmill
 from tokenmill.errors import InputError
@@ -42,7 +41,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("format", ["bin", "npy", "megatron", "parquet"])
+@pytest.mark.parametrize("format", ["megatron", "parquet"])
 def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tok, tmp_path, monkeypatch, format):
     monkeypatch.chdir(corpus)  # Parquet has the names as they were given
     made = []
@@ -78,38 +77,4 @@ def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tok
         (tmp_path / engine).mkdir()
         encode_files(tok, corpus, tmp_path / engine / "out.bin", job=JobOptions(engine), progress=progress)
     assert killed
-    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
-
-
-ENCODE = """
-import sys
-import tokenmill
-from tokenmill.jobs.work import JobOptions
-from tokenmill.token_files import encoding
-encoding.TASK_BYTES = 30_000
-tok = tokenmill.load(sys.argv[1])
-tokenmill.encode_files(tok, sys.argv[2], sys.argv[3], format="npy", job=JobOptions("ray", sys.argv[4]))
-"""
-
-
-def test_a_driver_that_is_killed_leaves_finished_parts_that_are_not_done_again(
-    cluster, many_tasks, corpus, tok, tmp_path
-):
-    for name in ("ray", "local"):
-        (tmp_path / name).mkdir()
-    tok.save(tmp_path / "tok")
-    tok = tokenmill.load(tmp_path / "tok")
-    output = tmp_path / "ray" / "out.npy"
-    command = [ENCODE, tmp_path / "tok", corpus, output, cluster.address]
-    finished = kill_driver(command, tmp_path / "ray" / ".out.npy.unfinished", 2)
-    kept = []
-
-    def watch(stage, done, total):
-        if done == total and not kept:
-            kept.append({path: path.stat().st_mtime_ns for path in finished})
-
-    made = encode_files(tok, str(corpus), output, format="npy", job=JobOptions("ray"), progress=watch)
-    assert kept == [finished]
-    assert made.resumed_bytes > 0
-    encode_files(tok, str(corpus), tmp_path / "local" / "out.npy", format="npy")
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")

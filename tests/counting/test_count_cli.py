@@ -6,27 +6,27 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import tokenmill
+from command_line import call
 from tokenmill import WordCounts
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
 WORDS = r" [^ ]*|[^ ]+"
 
 
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "tokenmill", "count", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=ENVIRONMENT, **options)
+run = partial(call, "count")
 
 
 def test_counting_saves_and_reports(tmp_path):
     (tmp_path / "a.txt").write_text("low low lower")
     (tmp_path / "b.txt").write_text("low")
     result = run(tmp_path / "a.txt", str(tmp_path / "b*"), "--split", WORDS, "-o", tmp_path / "c", "--json")
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     summary = json.loads(result.stdout)
     assert (summary["documents"], summary["bytes"], summary["distinct_pretokens"], summary["pretokens"]) == (
         2,
@@ -36,7 +36,7 @@ def test_counting_saves_and_reports(tmp_path):
     )
     assert dict(WordCounts.load(tmp_path / "c").items()) == {b"low": 2, b" low": 1, b" lower": 1}
     result = run(tmp_path / "a.txt", "--split", WORDS, "-o", tmp_path / "c", "--force")
-    assert result.returncode == 0
+    assert result.exit_code == 0
     assert result.stdout == ""
     assert "distinct pretokens" in result.stderr
     assert len(WordCounts.load(tmp_path / "c")) == 3
@@ -46,7 +46,7 @@ def test_text_is_counted_into_a_file_at_once(tmp_path):
     name = "c.ddfreq"
     (tmp_path / "a.txt").write_text("low low lower\nlow once\n")
     result = run("a.txt", "--split", "ddtokens", "-o", name, "--min-count", "2", "--json", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     summary = json.loads(result.stdout)
     assert (summary["documents"], summary["distinct_pretokens"], summary["pruned_pretokens"]) == (1, 2, 3)
     assert dict(WordCounts.load(tmp_path / name).items()) == {b"low": 2, b"\n": 2}
@@ -59,7 +59,7 @@ def test_text_is_counted_into_a_file_at_once(tmp_path):
     assert (tmp_path / ("m" + name[1:])).read_bytes() == (tmp_path / name).read_bytes()
     assert sorted(os.listdir(tmp_path)) == sorted(["a.txt", name, "folder", "m" + name[1:]])
     again = run("a.txt", "--split", "ddtokens", "-o", name, cwd=tmp_path)
-    assert again.returncode == 1 and f"{name} exists" in again.stderr
+    assert again.exit_code == 1 and f"{name} exists" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_mistakes_are_one_message(tmp_path, arguments, code, message):
     (tmp_path / "a.txt").write_text("some text")
     (tmp_path / "b.bin").write_bytes(b"\0\1")
     result = run("-o", "c", *arguments, cwd=tmp_path)
-    assert result.returncode == code
+    assert result.exit_code == code
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "c").exists()
@@ -88,19 +88,19 @@ def test_counts_are_merged_and_exported(tmp_path):
     (tmp_path / "a.txt").write_text("low low lower")
     (tmp_path / "b.txt").write_text("low")
     for name in "ab":
-        assert run(f"{name}.txt", "--split", WORDS, "-o", name, cwd=tmp_path).returncode == 0
+        assert run(f"{name}.txt", "--split", WORDS, "-o", name, cwd=tmp_path).exit_code == 0
     result = run("--merge", "a", "b", "-o", "sum.ddfreq", "--json", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["distinct_pretokens"] == 3
     assert dict(WordCounts.load(tmp_path / "sum.ddfreq").items()) == {b"low": 2, b" low": 1, b" lower": 1}
-    assert run("--merge", "sum.ddfreq", "a", "-o", "c", cwd=tmp_path).returncode == 0
+    assert run("--merge", "sum.ddfreq", "a", "-o", "c", cwd=tmp_path).exit_code == 0
     assert dict(WordCounts.load(tmp_path / "c").items()) == {b"low": 3, b" low": 2, b" lower": 2}
 
 
 def test_the_output_is_required(tmp_path):
     (tmp_path / "a.txt").write_text("low low lower")
     result = run("a.txt", cwd=tmp_path)
-    assert result.returncode == 2
+    assert result.exit_code == 2
     assert "Missing --output. See tokenmill count --help." in result.stderr
 
 
@@ -137,7 +137,7 @@ def test_no_room_for_the_counts_is_one_error_and_the_next_call_makes_them(tmp_pa
     """A limit on the size of a file stands for a full disk where none can be mounted."""
     (tmp_path / "a.txt").write_text(" ".join(str(i * 7919 % 10**6) for i in range(60_000)))
     whole = run("a.txt", "--split", WORDS, "-o", "whole", cwd=tmp_path)
-    assert whole.returncode == 0, whole.stderr
+    assert whole.exit_code == 0, whole.stderr
     command = [sys.executable, "-m", "tokenmill", "count", "a.txt", "--split", WORDS, "-o", "c"]
     limited = ["bash", "-c", 'ulimit -f 20; exec "$@"', "bash", *command]
     result = subprocess.run(limited, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)

@@ -49,7 +49,7 @@ def no_thread_left():
     return not [t for t in threading.enumerate() if t.name.startswith("tokenmill")]
 
 
-@pytest.mark.parametrize("num_threads", [1, 2, 5])
+@pytest.mark.parametrize("num_threads", [1, 3])
 def test_the_same_bytes_spilled_or_not(tmp_path, corpus, tiny, num_threads):
     whole = count(corpus, split=WORDS, memory_limit="1GB")
     whole.save(tmp_path / "whole")
@@ -149,13 +149,12 @@ print(summary.spills, int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/sta
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of memory from /proc")
-@pytest.mark.parametrize("num_threads", [2, 16])
-def test_the_memory_limit_is_that_of_the_process(tmp_path, num_threads):
+def test_the_memory_limit_is_that_of_the_process(tmp_path):
     rng = random.Random(1)
     with open(tmp_path / "a.txt", "w") as file:
         for _ in range(12):
             file.write(" ".join(f"{rng.getrandbits(40):010x}".translate(LETTERS) for _ in range(100_000)))
-    command = [sys.executable, "-c", LIMITED, tmp_path / "a.txt", tmp_path / "c", str(num_threads)]
+    command = [sys.executable, "-c", LIMITED, tmp_path / "a.txt", tmp_path / "c", "16"]
     spills, peak = map(int, subprocess.run(command, check=True, capture_output=True).stdout.split())
     assert spills > 0
     assert peak <= 100 + (60 if sys.version_info < (3, 13) else 70)  # the interpreter and its modules beside

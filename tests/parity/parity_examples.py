@@ -16,7 +16,7 @@ SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1")) > 1
 CORPORA = ("en", "multi", "code")
 EXAMPLES = 3000 if SWEEP else 300  # of hypothesis
 SLICE = -1 if SWEEP else 1_000_000
-MEGABYTE = 1 << 20
+LONG = 1 << (20 if SWEEP else 18)
 
 
 @dataclass
@@ -82,16 +82,16 @@ def lines_in_context(points, size=2000):
 
 
 def long_runs():
-    """A megabyte of one thing, which must not take time that grows with its square."""
+    """Much of one thing, which must not take time that grows with its square."""
     chosen = random.Random(5)
-    letters = "".join(chosen.choices("abcdefghijklmnopqrstuvwxyz", k=MEGABYTE))
+    letters = "".join(chosen.choices("abcdefghijklmnopqrstuvwxyz", k=LONG))
     family = "\U0001f469\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
     return {
-        "one letter": "a" * MEGABYTE,
-        "spaces": " " * MEGABYTE,
-        "newlines": "\n" * MEGABYTE,
+        "one letter": "a" * LONG,
+        "spaces": " " * LONG,
+        "newlines": "\n" * LONG,
         "random letters": letters,
-        "emoji with joiners": family * (MEGABYTE // len(family.encode())),
+        "emoji with joiners": family * (LONG // len(family.encode())),
     }
 
 

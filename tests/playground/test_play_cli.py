@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from command_line import call
 from tokenmill import formats
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import Vocabulary
@@ -20,10 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "tokenmill", "play", *map(str, arguments)], capture_output=True, text=True, timeout=120
-    )
+run = partial(call, "play")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def tiktoken_file(tmp_path_factory):
 
 def test_export(tiktoken_file, tmp_path):
     done = run(tiktoken_file, tiktoken_file, f"own={tiktoken_file}", "--split", "gpt2", "--export", tmp_path / "site")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     serve = f"python3 -m http.server 8000 --bind 127.0.0.1 --directory {tmp_path / 'site'}"
     assert serve in "".join(done.stderr.split("\n"))
     listing = json.loads((tmp_path / "site" / "catalog.json").read_text())
@@ -47,7 +46,7 @@ def test_export(tiktoken_file, tmp_path):
 
 def test_without_a_tokenizer_there_is_a_small_one(tmp_path):
     done = run("--export", tmp_path / "site")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     listing = json.loads((tmp_path / "site" / "catalog.json").read_text())
     assert [one["name"] for one in listing["tokenizers"]] == ["starter"]
     assert (tmp_path / "site" / "packs" / "0.tmpack").stat().st_size < 40_000
@@ -62,7 +61,7 @@ def test_export_with_counts(tmp_path):
     counts.save(tmp_path / "counts")
     formats.write(train_from_counts(counts, 262), tmp_path / "tokenizer")
     done = run(tmp_path / "tokenizer", "--counts", tmp_path / "counts", "--export", tmp_path / "site")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert (tmp_path / "site" / "packs" / "0.tmpack").exists()
 
 
@@ -75,7 +74,7 @@ def test_wrong_calls_are_one_message(tiktoken_file, tmp_path):
         ((tiktoken_file, "--split", r"(a)\1", "--export", tmp_path / "site"), 1, "cannot run the split pattern"),
     ):
         done = run(*arguments)
-        assert done.returncode == code, done.stderr
+        assert done.exit_code == code, done.stderr
         assert words in " ".join(done.stderr.split()) and "Traceback" not in done.stderr
     assert not (tmp_path / "site").exists()
 

@@ -21,7 +21,7 @@ BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
 
 def start(allow_paths):
     server = playground.Server([("bytes", pack("bytes", BYTES))], allow_paths=allow_paths)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)  # half a second else
     thread.start()
 
     def stop():

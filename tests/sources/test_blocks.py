@@ -428,7 +428,7 @@ def test_parquet_in_place(tmp_path):
         assert found == [(f"row {i + 1}", text.encode()) for i, text in enumerate(texts) if text is not None]
         assert skips == [f"{name}: left out 167 rows without a text (null)"]
         assert len(places) > 4
-        for place, seen in places:
+        for place, seen in places[:: max(1, len(places) // 6)]:
             assert drawn(tmp_path / name, place=place)[0] == found[seen:]
     opened, block, names = open_source(tmp_path / "a.parquet", LINES, ids=True), Block(), []
     while opened.draw(block):

@@ -1,4 +1,4 @@
-"""Small files that say they are gigabytes: each reader's memory is bounded by plain bytes, whatever a file claims."""
+"""Small files that say they are hundreds of megabytes: each reader's memory is bounded by plain bytes, whatever a file claims."""
 
 import bz2
 import gzip
@@ -59,23 +59,23 @@ def zst_frame(blocks):
 
 
 BOMBS = {
-    "one-frame.zst": lambda: zst_frame(12_000),
-    "many-frames.zst": lambda: SKIPPABLE + zst_frame(60) * 200,
-    "frames-of-a-megabyte.zst": lambda: zstandard.compress(bytes(MB)) * 1000,
-    "empty-frames.zst": lambda: zstandard.compress(b"") * 200_000 + zst_frame(8000),
-    "one-member.gz": lambda: gzip.compress(bytes(1000 * MB), 1),
-    "many-members.gz": lambda: gzip.compress(bytes(50 * MB), 1) * 20,
-    "many-streams.bz2": lambda: bz2.compress(bytes(50 * MB), 9) * 20,
-    "many-streams.xz": lambda: lzma.compress(bytes(50 * MB), preset=0) * 20,
+    "one-frame.zst": lambda: zst_frame(3200),
+    "many-frames.zst": lambda: SKIPPABLE + zst_frame(40) * 80,
+    "frames-of-a-megabyte.zst": lambda: zstandard.compress(bytes(MB)) * 400,
+    "empty-frames.zst": lambda: zstandard.compress(b"") * 200_000 + zst_frame(3200),
+    "one-member.gz": lambda: gzip.compress(bytes(400 * MB), 1),
+    "many-members.gz": lambda: gzip.compress(bytes(40 * MB), 1) * 10,
+    "many-streams.bz2": lambda: bz2.compress(bytes(40 * MB), 9) * 10,
+    "many-streams.xz": lambda: lzma.compress(bytes(40 * MB), preset=0) * 10,
 }
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_compressed_file_of_a_gigabyte(tmp_path, name):
+def test_a_compressed_file_of_400_megabytes(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(BOMBS[name]())
     nbytes, growth, said = read(path)
-    assert nbytes >= 1000 * MB
+    assert nbytes >= 400 * MB
     assert growth < BOUND
     assert said == "\n"
 
@@ -104,10 +104,9 @@ def test_a_parquet_file_with_a_dictionary_of_400_megabytes(tmp_path):
     assert growth < BOUND
 
 
-@pytest.mark.parametrize("texts", [["x" * 400 * MB], ["small"] * 500 + ["x" * 400 * MB]], ids=["first", "later"])
-def test_a_parquet_file_with_a_page_of_400_megabytes(tmp_path, texts):
+def test_a_parquet_file_with_a_page_of_400_megabytes_after_others(tmp_path):
     path = tmp_path / "a.parquet"
-    table = pa.table({"text": pa.array(texts, pa.large_string())})
+    table = pa.table({"text": pa.array(["small"] * 500 + ["x" * 400 * MB], pa.large_string())})
     pq.write_table(table, path, compression="zstd", use_dictionary=False, write_batch_size=100)
     nbytes, growth, said = read(path)
     assert nbytes == 0 and "a page of it takes 4" in said

@@ -46,7 +46,7 @@ class Store:
             return [body[: len(body) // 2]]  # the connection ends before the length that was announced
 
         self.http = serving.make_server("127.0.0.1", 0, serve, threaded=True)
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
 
 
 @pytest.fixture(scope="module")

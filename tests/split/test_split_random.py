@@ -124,7 +124,7 @@ CUT_CHAINS = st.one_of(
 
 
 @given(CUT_CHAINS, data(60), data(60), data(60))
-@settings(max_examples=100 * FACTOR, deadline=None)
+@settings(max_examples=60 * FACTOR, deadline=None)
 def test_a_certain_cut_of_a_chain_is_one_in_its_slow_twin(chain, text, before, after):
     splitter = splitter_of(*chain)
     cut = splitter.scanner.certain_cut(text) if splitter.scanner is not None else 0

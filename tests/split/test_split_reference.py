@@ -1,6 +1,7 @@
 """The scanner, with and without its lane, gives the pretokens of the slow twin: on any text, any bytes, any cut."""
 
 import itertools
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,8 @@ from naive_split import reference_pretokens
 from tokenmill.errors import PatternError
 from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
+
+EXAMPLES = 60 * int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
 # Characters that the patterns care about, so that made-up text is not all letters of rare scripts.
 CARED_FOR = st.sampled_from(
@@ -42,7 +45,7 @@ def make(request, monkeypatch):
 def test_made_up_text(make, pattern):
     splitter = make(pattern)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=EXAMPLES, deadline=None)
     @given(TEXTS)
     def check(text):
         data = text.encode()
@@ -57,7 +60,7 @@ def test_made_up_text(make, pattern):
 def test_bytes_that_are_no_utf8(make, pattern):
     splitter = make(pattern)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=EXAMPLES, deadline=None)
     @given(st.binary(max_size=60), TEXTS)
     def check(noise, text):
         for data in (noise, text.encode() + noise + text.encode(), text.encode()[:-1]):
@@ -70,7 +73,7 @@ def test_bytes_that_are_no_utf8(make, pattern):
 def test_a_certain_cut_changes_nothing(make, pattern):
     splitter = make(pattern)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=EXAMPLES, deadline=None)
     @given(TEXTS, TEXTS)
     def check(left, right):
         data = (left + right).encode()
@@ -86,7 +89,7 @@ def test_a_certain_cut_changes_nothing(make, pattern):
 @pytest.mark.parametrize("corpus", ["en", "multi", "code"])
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_real_text(make, corpus_bytes, corpus, pattern):
-    data = corpus_bytes(corpus, 300_000)
+    data = corpus_bytes(corpus, 150_000)
     start = 0
     for end, pretoken in zip(make(pattern).ends(data), expected(data, pattern), strict=True):
         assert data[start:end] == pretoken, f"at byte {start}"

@@ -172,7 +172,7 @@ def test_killed_at_every_step_of_the_end(made, tmp_path, format, shard_tokens, p
             tok, str(folder / "sources" / "*"), tmp_path / f"parts-{format}", format=format, options=options
         )
     source = tmp_path / "parts" if part == "join" else folder / "sources"
-    arguments = [folder / "tok", source, tmp_path / "out", format, 1 if SWEEP > 1 else 7, shard_tokens, part]
+    arguments = [folder / "tok", source, tmp_path / "out", format, 1 if SWEEP > 1 else 11, shard_tokens, part]
     result = subprocess.run(
         [sys.executable, "-c", CRASHES, *map(str, arguments)], env=ENVIRONMENT, capture_output=True, text=True
     )

