@@ -13,6 +13,7 @@ from family_examples import NASTY, SWEEP, content_of, differences, engine_of, ra
 
 import tokenmill
 from tokenmill.errors import ConversionError, FormatError, MissingExtraError, UsageError
+from tokenmill.tokenizer import batches, core
 from tokenmill.vocabulary import Normalization, Vocabulary
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -257,6 +258,18 @@ def test_kernels_encode_words_that_end_in_a_suffix(file_of, tmp_path):
     assert tok.encode_batch_to_numpy(texts, allowed_special="all")[0].tolist() == [*itertools.chain(*ids)]
     for text in texts:
         assert tok.encode_with_offsets(text, allowed_special="all").ids == tok.encode(text, allowed_special="all")
+
+
+def test_a_long_word_that_ends_in_a_suffix_is_not_divided(tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "LONG_TEXT", 1000)
+    monkeypatch.setattr(core, "LONG_TEXT", 1000)
+    monkeypatch.setattr(batches, "PIECE", 700)
+    raw = text_file("BPE", None, end_of_word_suffix="</w>")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(raw))
+    tok, theirs = tokenmill.load(tmp_path / "tokenizer.json"), tokenizers.Tokenizer.from_str(json.dumps(raw))
+    text = "\n".join(CORPUS * 9)
+    assert tok._core.encoder.kernel is not None
+    assert tok.encode(text, num_threads=2) == theirs.encode(text, add_special_tokens=False).ids
 
 
 def test_words_that_end_in_a_suffix_without_tokens_for_all_bytes(file_of, tmp_path):

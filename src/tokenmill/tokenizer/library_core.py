@@ -31,7 +31,9 @@ Spans = list[tuple[int, int]]  # of each id, its first character and the one aft
 
 
 class SuffixedCore(Core):
-    """Encodes with BPE whose words end in a suffix."""
+    """Encodes with BPE whose words end in a suffix. They are not cut, since only their ends have it."""
+
+    cutter = None
 
     def __init__(self, vocabulary: Vocabulary, suffix: bytes, cache_bytes: int):
         super().__init__(vocabulary, cache_bytes)
