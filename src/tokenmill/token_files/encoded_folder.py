@@ -24,6 +24,7 @@ from ..kernels.machine import threads_for
 from ..sources.blocks import Block, Cut
 from ..sources.documents import ResumePoint, SourceSpan, blocks_of
 from ..sources.find import OnSkip, Skip, report_skips
+from ..tokenizer.encoding._documents_cy import lengths_of
 from ..tokenizer.tokenizer import Tokenizer
 from .formats import BLOCK
 from .settings import COPY, BlockHashes, Row, Settings
@@ -176,10 +177,8 @@ class EncodedFolderWriter:
                 hashes.update(source.read())
 
     def append(self, encoded: EncodedBlock) -> None:
-        import numpy as np
-
         begun, ends, tokens = self.counts.begun, encoded.ends, encoded.counts.tokens
-        lengths = np.diff(ends, prepend=-begun)
+        lengths = lengths_of(ends, begun)
         self.counts += encoded.counts
         self.counts.begun = tokens - ends[-1] if len(ends) else begun + tokens
         for name, data in zip(self.NAMES, (encoded.ids, lengths, encoded.names), strict=True):

@@ -91,3 +91,14 @@ def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, 
                 at += 1
             ends[i] = at
     return out
+
+
+def lengths_of(ends: cython.const[int64_t][::1], begun: int64_t):
+    """The lengths of the documents that end at `ends`; the first one has `begun` ids before."""
+    length_array = array("q", bytes(8 * ends.shape[0]))
+    lengths: int64_t[::1] = length_array
+    start: int64_t = -begun
+    for i in range(ends.shape[0]):
+        lengths[i] = ends[i] - start
+        start = ends[i]
+    return length_array
