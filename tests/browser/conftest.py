@@ -62,10 +62,21 @@ def site(small_tokenizers, tmp_path_factory, serve):
 class Problems(list):
     """What a page complained of: errors in scripts, refused or foreign requests, violations of its policy."""
 
+    def __init__(self):
+        self.listeners = {}  # of each page
+
     def watch(self, page, address):
-        page.on("pageerror", lambda error: self.append(f"error: {error}"))
-        page.on("console", lambda message: self.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("request", lambda request: self.foreign(request.url, address))
+        listeners = self.listeners[page] = {
+            "pageerror": lambda error: self.append(f"error: {error}"),
+            "console": lambda message: self.append(message.text) if message.type in ("error", "warning") else None,
+            "request": lambda request: self.foreign(request.url, address),
+        }
+        for event, listener in listeners.items():
+            page.on(event, listener)
+
+    def leave(self, page):
+        for event, listener in self.listeners[page].items():
+            page.remove_listener(event, listener)
 
     def foreign(self, url, address):
         if not url.startswith((address, "blob:", "data:")):
@@ -87,15 +98,31 @@ class SettledPage:
         return getattr(self.raw, name)
 
 
+VIEWPORT = {"width": 1200, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def tab(chromium):
+    """The page that the tests of a file use one after another: a new one takes as long as loading the site."""
+    context = chromium.new_context(viewport=VIEWPORT)
+    yield context.new_page()
+    context.close()
+
+
 @pytest.fixture
-def open_page(chromium):
-    """open_page(address, fragment="", **context options): a settled page. It must not complain by the end."""
-    contexts, problems = [], Problems()
+def open_page(chromium, tab):
+    """open_page(address, fragment="", **context options): a settled page. It must not complain by the end.
+
+    The first page without options is `tab`, the others are new.
+    """
+    contexts, problems, free = [], Problems(), [tab]
 
     def open(address, fragment="", **options):
-        context = chromium.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
-        contexts.append(context)
-        page = context.new_page()
+        if free and not options:
+            page = free.pop()
+        else:
+            contexts.append(chromium.new_context(**{"viewport": VIEWPORT, **options}))
+            page = contexts[-1].new_page()
         page.set_default_timeout(60_000)
         problems.watch(page, address.split("#")[0])
         page.problems = problems
@@ -106,4 +133,10 @@ def open_page(chromium):
     yield open
     for context in contexts:
         context.close()
+    if not free:
+        tab.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        tab.goto("about:blank")  # another fragment alone would not load the site again
+        tab.set_viewport_size(VIEWPORT)
+        tab.context.unroute_all()
+        problems.leave(tab)
     assert not problems
