@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -190,42 +191,47 @@ def section_texts(data: bytes, row_memory: Memory, changes: Sequence[bytes]) -> 
 def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
     """The slow path of Core.truncate, by the ends of all tokens."""
     text, data, ends = _token_ends(core, text, max_tokens, plan, 0, max_tokens)
-    return text if len(ends) <= max_tokens else _longest_that_fits(core, data, 0, ends[:max_tokens], max_tokens, plan)
+    return text if len(ends) <= max_tokens else _longest_that_fits(core, data, 0, ends, 0, max_tokens, plan)
 
 
 def chunks(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
     """Cut `text` into chunks that end with a token of the text and have at most `max_tokens` tokens each."""
     text, data, ends = _token_ends(core, text, max_tokens, plan, 1)
-    ends[-1:] = [len(data)]  # the last token includes the text that a normalizer removes at the end
+    ends = ends or memoryview(array("q", [0]))
+    ends[-1] = len(data)  # the last token includes the text that a normalizer removes at the end
     result: list[str] = []
     start = first = 0
     while start < len(data):
-        chunk = _longest_that_fits(core, data, start, ends[first : first + max_tokens], max_tokens, plan)
+        chunk = _longest_that_fits(core, data, start, ends, first, max_tokens, plan)
         if not chunk:
             character = data[start : start + 4].decode(errors="ignore")[:1]
             raise UsageError(f"{character!r} alone needs more than {max_tokens} tokens; allow more")
         result.append(chunk)
         start += len(chunk.encode())
-        while first < len(ends) and ends[first] <= start:
-            first += 1
+        first = bisect_right(ends, start, first)
     return result
 
 
 def _token_ends(
     core: Core, text: str, max_tokens: int, plan: Plan, least: int, limit: int = -1
-) -> tuple[str, bytes, list[int]]:
-    """The text, its UTF-8 and the ends of its tokens in the UTF-8. least: the smallest `max_tokens` that is allowed."""
+) -> tuple[str, bytes, memoryview]:
+    """The text, its UTF-8 and the ends of its tokens in it, ascending. least: the smallest `max_tokens` that is allowed."""
+    import numpy as np
+
     if not isinstance(max_tokens, Integral) or max_tokens < least:
         raise UsageError(f"max_tokens is {max_tokens!r}; give a number, {least} or more")
     text, data = encoded(text)
     core.added.check(data, plan)
-    return text, data, encode_spans(core, data, plan, limit)[1][1::2].tolist()
+    spans = encode_spans(core, data, plan, limit)[1]
+    return text, data, memoryview(np.sort(spans[1::2]))  # a normalizer may reorder marks, which are tokens
 
 
-def _longest_that_fits(core: Core, data: bytes, start: int, ends: Iterable[int], max_tokens: int, plan: Plan) -> str:
-    """The longest text from `start` to one of `ends` that has at most `max_tokens` tokens; "" for none."""
+def _longest_that_fits(
+    core: Core, data: bytes, start: int, ends: memoryview, first: int, max_tokens: int, plan: Plan
+) -> str:
+    """The longest text from `start` to the end of a token, ends[first] or later, that has at most `max_tokens`; "" for none."""
     # A chunk may have more tokens alone than it has in the text, because its pretokens are cut short.
-    for end in sorted(dict.fromkeys(ends), reverse=True):
+    for end, _ in itertools.groupby(reversed(ends[first : first + max_tokens])):
         while start < end < len(data) and 0x80 <= data[end] < 0xC0:  # inside a character
             end -= 1
         chunk = data[start:end].decode()
