@@ -275,27 +275,21 @@ def _read_root(root: Json, data: bytes, tables: BpeTables | None = None) -> Voca
     return vocabulary
 
 
-def _read_suffixed(root: Json, tables: BpeTables | None, unknown: int | None) -> tuple[Vocabulary, bytes]:
-    """Return LibraryModel.suffixed. Unsupported where the kernels would give other ids."""
+def _read_suffixed(root: Json, tables: BpeTables | None, unknown: int | None) -> tuple[Vocabulary, bytes] | None:
+    """Return LibraryModel.suffixed. None or Unsupported if the kernels would give other ids."""
     model = root["model"]
     suffix = model["end_of_word_suffix"].expect(str)
     byte_level = any(step["type"].value == "ByteLevel" for step in sections.steps_of(root["pre_tokenizer"]))
     decoder = sections.BYTE_LEVEL if byte_level else {"type": "Fuse"}
     plain = root.expect(dict) | {"model": model.expect(dict) | {"end_of_word_suffix": None}, "decoder": decoder}
     vocabulary = _read_fast(Json(plain, root.file), tables)
-    complete = byte_level and {*vocabulary.tokens}.issuperset(bytes([byte]) + suffix.encode() for byte in range(256))
-    if (
-        vocabulary.byte_patterns
-        or vocabulary.byte_tokens
-        or vocabulary.fuse_unknown
-        or vocabulary.whole_pretokens
-        or unknown in vocabulary.event_numbers
-    ):
-        model["end_of_word_suffix"].unsupported(
-            "later steps cut words, words may be tokens without a suffix, or an unknown character is not a token of its own"
-        )
-    if unknown is None and not complete:
-        model["unk_token"].unsupported("characters that have no token are dropped")
+    if vocabulary.byte_patterns or vocabulary.byte_tokens or vocabulary.fuse_unknown or vocabulary.whole_pretokens:
+        return None
+    if unknown in vocabulary.event_numbers:
+        return None
+    lasts = (bytes([byte]) + suffix.encode() for byte in range(256))
+    if unknown is None and not (byte_level and {*vocabulary.tokens}.issuperset(lasts)):
+        return None  # tokenizers drops what has no token
     normalization = vocabulary.normalization
     if sections.drops_white_space(vocabulary):  # then it makes no difference how much of it there is
         steps = tuple(step for step in normalization.normalizers if step != ("ReplaceRegex", sections.WHITE_SPACE, " "))

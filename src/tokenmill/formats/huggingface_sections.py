@@ -336,7 +336,7 @@ class PreTokenizer:
 
 
 def drops_white_space(vocabulary: Vocabulary) -> bool:
-    """Whether no token stands for any white space."""
+    """Return whether all white space is dropped."""
     white_space = as_set(parse(WHITE_SPACE[:-1]))
     return white_space is not None and {*map(chr, members(white_space))} <= {*vocabulary.dropped}
 

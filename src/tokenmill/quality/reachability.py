@@ -104,7 +104,7 @@ def _ids(tok: Tokenizer, text: str) -> list[int]:
 
 
 def completions(token: bytes) -> Iterator[str]:
-    """Yield texts that contain the bytes of `token`, which begins or ends inside a character; none if there are none.
+    """Yield texts that contain the bytes of `token`, which begins or ends inside a character. There may be none.
 
     >>> next(completions(b"\\xa9 caf\\xc3"))
     '© cafÀ'

@@ -126,9 +126,8 @@ def case_fold(ranges: Ranges) -> Ranges:
     if all(high < 128 for _, high in ranges):  # most programs need no other and never decode the table
         folded = {c for low, high in ranges for c in range(low, high + 1)}
         folded |= {c ^ 32 for c in folded if chr(c).isalpha()}
-        folded |= {
-            other for letter, other in ((0x4B, 0x212A), (0x53, 0x17F)) if letter in folded
-        }  # Kelvin sign, long s
+        signs = ((0x4B, 0x212A), (0x53, 0x17F))  # Kelvin sign, long s
+        folded |= {sign for letter, sign in signs if letter in folded}
         return tuple((c, c) for c in sorted(folded))
     lows = [low for low, _ in ranges]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from array import array
 from collections.abc import Iterable
 
@@ -15,6 +16,7 @@ MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 b
 MOST_STATES = 8  # after one column, so a state number takes 3 bits
 
 
+@functools.cache
 def uncovered(pattern: str) -> str | None:
     """Return the characters that no match contains, if a match begins at every other character of every text; None if unknown.
 

@@ -26,15 +26,8 @@ from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .encoding.superword_caches import pretoken_superword_cache, superword_cache
-from .merging._build_cy import (
-    event_merger,
-    initial_ids,
-    known_built,
-    learning_cache,
-    list_merger,
-    packed_cache,
-    rank_merger,
-)
+from .merging._build_cy import initial_ids, known_built, learning_cache, list_merger, packed_cache, rank_merger
+from .merging._merger_kinds_cy import event_merger
 from .normalization import leading_spaces, repair
 from .special import AddedTokens, Plan, refuse
 
