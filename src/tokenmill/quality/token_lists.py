@@ -114,9 +114,9 @@ def superwords_of(tok: Tokenizer) -> list[Token]:
 
     The tokens of a plain vocabulary that contain a no-break space do not span words for its pattern.
     """
-    return (
-        [token for token in token_cells(tok.vocabulary) if words_in(token) > 1] if joins_words(tok.vocabulary) else []
-    )
+    if not joins_words(tok.vocabulary):
+        return []
+    return [token for token in token_cells(tok.vocabulary) if words_in(token) > 1]
 
 
 @lru_cache(maxsize=8)
