@@ -51,6 +51,13 @@ static inline void tm_pair_rank_prefetch(const tm_pair_ranks *table, uint32_t le
     tm_prefetch(table->filter + (size_t)(tm_pair_product(left, right) >> (64 - table->bits)));
 }
 
+/* Fetch what adding a pair needs. */
+static inline void tm_pair_rank_prefetch_slot(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
+    size_t slot = (size_t)(tm_pair_product(left, right) >> (64 - table->bits));
+    tm_prefetch_write(table->filter + slot);
+    tm_prefetch_write(table->slots + slot);
+}
+
 /* Add a product with its rank. One in the table keeps its rank. 0 if all slots within reach are used. */
 static inline int tm_pair_rank_put(tm_pair_ranks *table, uint64_t product, uint32_t rank) {
     uint64_t wanted = product << table->bits >> (table->bits + 16);

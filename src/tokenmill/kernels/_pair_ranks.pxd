@@ -14,3 +14,4 @@ cdef extern from "tokenmill/kernels/_pair_ranks.h" nogil:
     void tm_pair_ranks_renumber(tm_pair_ranks* table, const uint32_t* numbers)
     uint32_t tm_pair_rank(const tm_pair_ranks* table, uint32_t left, uint32_t right)
     void tm_pair_rank_prefetch(const tm_pair_ranks* table, uint32_t left, uint32_t right)
+    void tm_pair_rank_prefetch_slot(const tm_pair_ranks* table, uint32_t left, uint32_t right)

@@ -71,7 +71,7 @@ cdef class PretokenCache:
     cdef Py_ssize_t seek(self, const uint8_t* pretoken, size_t length, tm_key key, uint64_t hash, const uint8_t* end,
                          uint32_t* out) noexcept nogil
     # The ids of a pretoken if it is in the cache, otherwise 0; nothing is merged. `out` has room for 4 ids.
-    cdef Py_ssize_t find(self, const uint8_t* pretoken, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
+    cdef Py_ssize_t find(self, const uint8_t* pretoken, size_t length, tm_key key, uint64_t hash, uint32_t* out) noexcept nogil
     cdef bint reserve(self, size_t n) noexcept nogil  # at least n slots; false if memory runs out
     # Add a token as a pretoken, unless it is in the cache. False if memory runs out.
     cdef bint put_token(self, const uint8_t* token, size_t length, tm_key key, uint64_t hash, uint32_t id) noexcept nogil

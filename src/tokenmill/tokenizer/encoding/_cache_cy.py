@@ -192,9 +192,8 @@ class PretokenCache:
                 release(cython.address(self.work), WORK_KEPT)
         return count
 
-    def find(self, pretoken, length, end, out):
-        key: tm_key = tm_key_of(pretoken, length, end, self.seed)
-        return _probe(self, pretoken, length, key, tm_random_hash(key, self.seed), out)
+    def find(self, pretoken, length, key, hash, out):
+        return _probe(self, pretoken, length, key, hash, out)
 
     # ------------------------------------------------------------------ insertion
 
@@ -224,7 +223,7 @@ def _probe(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t])
     while entry.hi != 0:
         if entry.lo == key.lo and entry.hi == key.hi:
             count = _ids_of(entry, cache.arena, pretoken, length, out)
-            if entry.ids[3] > ID_MASK:
+            if entry.ids[3] > ID_MASK and slot != (hash & cache.slots - 1):
                 probed: Entry = entry[0]
                 entry[0] = cache.entries[hash & cache.slots - 1]
                 cache.entries[hash & cache.slots - 1] = probed

@@ -18,7 +18,7 @@ from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.kernels._arrays import new_array
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hashes
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_random_hashes
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, Entry, PretokenCache
@@ -49,6 +49,7 @@ class Tokens:
     total: cython.size_t
     starts: cython.pointer(cython.pointer(cython.const[uint8_t]))  # NULL for an id without a token
     size: cython.pointer(uint32_t)
+    end: cython.pointer(cython.const[uint8_t])  # of the bytes of all tokens
 
     def __cinit__(self, blob: bytes, sizes: bytes):
         p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
@@ -65,6 +66,7 @@ class Tokens:
                 self.starts[id] = p
                 p += self.size[id]
         self.total = PyBytes_GET_SIZE(blob)
+        self.end = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob)) + self.total
 
     def __dealloc__(self):
         free(self.starts)
@@ -213,52 +215,98 @@ def _new_rank_merger(tokens: Tokens, byte_ids: list, unknown) -> Merger:
 @cython.exceptval(-1)
 def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens, prefixes: cython.pointer(uint32_t)) -> cython.int:
     """Add each split of each token into two tokens to the pair table."""
-    right: uint32_t[4]
     for id in range(tokens.n):
-        if not _is_merged(tokens, id):
+        if id & CHECK == 0:
+            PyErr_CheckSignals()
+        if tokens.starts[id] == cython.NULL or tokens.size[id] < 2:
             continue
-        start = tokens.starts[id]
-        size: cython.size_t = tokens.size[id]
         left = prefixes[id]
         while left != NO_ID:
-            cut: cython.size_t = tokens.size[left]
-            if table.find(start + cut, size - cut, start + size, right) != 0:
-                if not merger.add_pair(left, right[0], id):
+            right = _rest(table, tokens, id, left)
+            if right != NO_ID:
+                if not merger.add_pair(left, right, id):
                     raise MemoryError
-                _note(merger, tokens, left, right[0], id, id)
+                _note(merger, tokens, left, right, id, id)
             left = prefixes[left]
     return 0
 
 
 @cython.cfunc
-@cython.exceptval(check=True)
-def _is_merged(tokens: Tokens, id: uint32_t) -> cython.bint:
-    """Whether a token has several bytes. Checks for signals."""
-    if id & CHECK == 0:
-        PyErr_CheckSignals()
-    return tokens.starts[id] != cython.NULL and tokens.size[id] > 1
+@cython.inline
+@cython.exceptval(check=False)
+def _rest_key(table: PretokenCache, tokens: Tokens, id: uint32_t, left: uint32_t) -> tm_key:
+    """The key of the bytes of a token after those of the token `left`, one of its prefixes."""
+    rest = tokens.starts[id] + tokens.size[left]
+    return tm_key_of(rest, tokens.size[id] - tokens.size[left], tokens.end, table.seed)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _find_rest(table: PretokenCache, tokens: Tokens, id: uint32_t, left: uint32_t, key: tm_key, hash: uint64_t) -> uint32_t:
+    """The token with the bytes of `_rest_key`; NO_ID if there is none."""
+    found: uint32_t[4]
+    size: cython.size_t = tokens.size[left]
+    return found[0] if table.find(tokens.starts[id] + size, tokens.size[id] - size, key, hash, found) != 0 else NO_ID
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _rest(table: PretokenCache, tokens: Tokens, id: uint32_t, left: uint32_t) -> uint32_t:
+    key: tm_key = _rest_key(table, tokens, id, left)
+    return _find_rest(table, tokens, id, left, key, tm_random_hash(key, table.seed))
 
 
 @cython.cfunc
 @cython.exceptval(check=True)
 def _build_ranks(merger: Merger, table: PretokenCache, tokens: Tokens, prefixes: cython.pointer(uint32_t)) -> cython.bint:
-    """Build the tokens in order of id. False if the vocabulary is not rank-ordered."""
+    """Build the tokens in order of id. False if the vocabulary is not rank-ordered.
+
+    Most are built from their longest or second longest prefix and the rest. The rests are looked up in batches, which hides
+    cache misses."""
     origins: Origins = Origins(merger)
-    id: uint32_t
-    right: uint32_t[4]
+    i: cython.Py_ssize_t
+    id: uint32_t = 0
+    ids: uint32_t[BATCH]
+    lefts: uint32_t[BATCH]
+    rights: uint32_t[BATCH]
+    keys: tm_key[BATCH]
+    hashes: uint64_t[BATCH]
     skipped: list = []
-    for id in range(tokens.n):
-        if not _is_merged(tokens, id):
-            continue
-        left = _compatible_left(origins, table, tokens, prefixes, id, right)
-        if left == NO_ID:
-            skipped.append(id)
-        elif not origins.add(left, right[0], id, id):
-            raise MemoryError
-        else:
-            _note(merger, tokens, left, right[0], id, id)
+    while id < tokens.n:
+        PyErr_CheckSignals()
+        n: cython.Py_ssize_t = 0
+        while id < tokens.n and n + 2 <= BATCH:
+            left: uint32_t = prefixes[id] if tokens.starts[id] != cython.NULL and tokens.size[id] > 1 else NO_ID
+            for _ in range(2):
+                if left != NO_ID:
+                    ids[n] = id
+                    lefts[n] = left
+                    keys[n] = _rest_key(table, tokens, id, left)
+                    n += 1
+                    left = prefixes[left]
+            id += 1
+        tm_random_hashes(keys, n, table.seed, table.entries, cython.sizeof(Entry), table.slots - 1, hashes)
+        for i in range(n):
+            rights[i] = _find_rest(table, tokens, ids[i], lefts[i], keys[i], hashes[i])
+            if rights[i] != NO_ID:
+                origins.prefetch(lefts[i], rights[i])
+        for i in range(n):
+            if origins.origin[ids[i]].size > 0:
+                continue
+            left = lefts[i]
+            if rights[i] == NO_ID or not origins.compatible(left, rights[i]):
+                if i + 1 < n and ids[i + 1] == ids[i]:
+                    continue
+                left = _compatible_left(origins, table, tokens, prefixes, ids[i], prefixes[left], rights + i)
+            if left == NO_ID:
+                skipped.append(ids[i])
+            elif not origins.add(left, rights[i], ids[i], ids[i]):
+                raise MemoryError
+            else:
+                _note(merger, tokens, left, rights[i], ids[i], ids[i])
     for id in skipped:
-        if _compatible_left(origins, table, tokens, prefixes, id, right) != NO_ID:
+        if _compatible_left(origins, table, tokens, prefixes, id, prefixes[id], rights) != NO_ID:
             return False
     merger.built = origins.built()
     return True
@@ -267,14 +315,11 @@ def _build_ranks(merger: Merger, table: PretokenCache, tokens: Tokens, prefixes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def _compatible_left(origins: Origins, table: PretokenCache, tokens: Tokens, prefixes: cython.pointer(uint32_t), id: uint32_t,
-                     right: cython.pointer(uint32_t)) -> uint32_t:
-    """The longest prefix of a token that is compatible with the rest of it, right[0]; NO_ID if there is none."""
-    start: cython.pointer(cython.const[uint8_t]) = tokens.starts[id]
-    size: cython.size_t = tokens.size[id]
-    left: uint32_t = prefixes[id]
+                     left: uint32_t, right: cython.pointer(uint32_t)) -> uint32_t:
+    """The longest prefix of a token, from `left` on, that is compatible with the rest of it, right[0]; NO_ID if there is none."""
     while left != NO_ID:
-        cut: cython.size_t = tokens.size[left]
-        if table.find(start + cut, size - cut, start + size, right) != 0 and origins.compatible(left, right[0]):
+        right[0] = _rest(table, tokens, id, left)
+        if right[0] != NO_ID and origins.compatible(left, right[0]):
             return left
         left = prefixes[left]
     return NO_ID

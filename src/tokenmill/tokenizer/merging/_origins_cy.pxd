@@ -12,6 +12,8 @@ cdef class Origins:
     cdef Merger merger
     cdef Origin* origin  # by id
 
+    # Fetch what `compatible` and `add` need of two tokens.
+    cdef void prefetch(self, uint32_t left, uint32_t right) noexcept
     # Add the merge of `left` and `right` to the token `id`: to be called in order of rank. False if memory runs out.
     cdef bint add(self, uint32_t left, uint32_t right, uint32_t rank, uint32_t id) noexcept
     # True if two tokens are built, and merging the text of the two alone by the merges so far leaves them side by side.

@@ -13,7 +13,8 @@ import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
-from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_rank
+from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_rank, tm_pair_rank_prefetch_slot
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
 
 
@@ -35,6 +36,11 @@ class Origins:
 
     def __dealloc__(self):
         tm_pages_free(self.origin, (self.merger.n_ids + 256) * cython.sizeof(Origin))
+
+    def prefetch(self, left, right):
+        tm_prefetch(self.origin + left)
+        tm_prefetch(self.origin + right)
+        tm_pair_rank_prefetch_slot(cython.address(self.merger.pairs), left, right)
 
     def add(self, left, right, rank, id):
         self.origin[id] = Origin(rank + 1, left, right, self.origin[left].size + self.origin[right].size)
