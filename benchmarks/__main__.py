@@ -25,5 +25,7 @@ if unknown := set(topics) - {*tables.TOPICS}:
 if {*topics} != {"quick"}:
     shared_file("corpus")
 for topic in topics:
-    save(topic, importlib.import_module(f".{topic}", __package__).run())
+    results = importlib.import_module(f".{topic}", __package__).run()
+    save(topic, results)
+    print("\n".join(tables.TOPICS[topic](results)))
 render.main()

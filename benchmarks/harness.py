@@ -72,14 +72,11 @@ def main(run: Callable[[], dict | None], *jobs: Callable[..., dict]) -> None:
             json.dumps({key: round(value, 8) if isinstance(value, float) else value for key, value in result.items()})
         )
     else:
-        topic = Path(sys.argv[0]).stem
         if (results := run()) is None:
             return
-        save(topic, results)
-        from .tables import TOPICS  # late: the tables use this module
-
-        if topic in TOPICS:
-            print("\n".join(TOPICS[topic](results)))
+        save(Path(sys.argv[0]).stem, results)
+        if QUICK:
+            print(json.dumps(results, indent=1))
 
 
 def peak_mib() -> float:

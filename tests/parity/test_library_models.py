@@ -13,7 +13,7 @@ from family_examples import NASTY, SWEEP, content_of, differences, engine_of, ra
 
 import tokenmill
 from tokenmill.errors import ConversionError, FormatError, MissingExtraError, UsageError
-from tokenmill.tokenizer import batches, core
+from tokenmill.tokenizer import batches
 from tokenmill.vocabulary import Normalization, Vocabulary
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -262,7 +262,6 @@ def test_kernels_encode_words_that_end_in_a_suffix(file_of, tmp_path):
 
 def test_a_long_word_that_ends_in_a_suffix_is_not_divided(tmp_path, monkeypatch):
     monkeypatch.setattr(batches, "LONG_TEXT", 1000)
-    monkeypatch.setattr(core, "LONG_TEXT", 1000)
     monkeypatch.setattr(batches, "PIECE", 700)
     raw = text_file("BPE", None, end_of_word_suffix="</w>")
     (tmp_path / "tokenizer.json").write_text(json.dumps(raw))

@@ -89,7 +89,7 @@ def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokeniz
     for name, side, ids in zip(names, (tokenizer, other), (difference.ids, difference.other_ids), strict=True):
         say(f"  {name}: {'refuses it' if ids is None else ids}")
         if not verbosity.quiet and ids is not None and all(side.vocabulary.token_bytes(id) is not None for id in ids):
-            for line in TokenView(side, ids).lines():
+            for line in TokenView(ids, side.decode_tokens_bytes(ids)).lines():
                 console().print(Padding(line, (0, 0, 0, 4)))
 
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import shutil
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..errors import FormatError, OptionName, UsageError, reason_of
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from .encoded_folder import EncodedFolder
-
-    Writer = Callable[[IO[bytes], EncodedFolder, str, str], None]  # dtype; tokenizer: the fingerprint of the vocabulary
 
 BLOCK = 1 << 16  # numbers to read at a time: they stay in the cache
 AHEAD = 4  # blocks that may wait for a thread
@@ -35,31 +28,11 @@ def npy_header(dtype: str, n: int) -> bytes:
     return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode() + b"\n"
 
 
-def _write_offsets(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
-    file.write(npy_header("<i8", encoded.counts.documents + 1) + bytes(8))
-    _write_ends(file, encoded, dtype, tokenizer)
-
-
-def _write_spans(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
-    with gzip.GzipFile("", "wb", 3, file, 0) as packed:
-        for bounds in encoded.bounds():
-            packed.write("".join(f"{a},{b}\n" for a, b in pairwise(bounds)).encode())
-
-
-def _write_ends(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
-    for bounds in encoded.bounds():
-        file.write(bounds[1:])
-
-
 def summary_of(tokenizer: str, dtype: str, tokens: int) -> bytes:
     """Return three lines: the tokenizer and the bytes of an id; the tokens; and these for people, as in 7.04 MT."""
     power = len(str(tokens)) - 1
     short = f"{tokens / 1000 ** (power // 3):.{2 - power % 3}f} {['', *'kMGTPE'][power // 3]}T"
     return f"{tokenizer}|{2 if dtype == 'uint16' else 4}\n{tokens}\n{short}".encode()
-
-
-def _write_summary(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
-    file.write(summary_of(tokenizer, dtype, encoded.counts.tokens))
 
 
 def refuse_long(lengths: Sequence[int], first: int, where: str) -> None:
@@ -69,28 +42,6 @@ def refuse_long(lengths: Sequence[int], first: int, where: str) -> None:
             f"document {first + lengths.index(most):,} has {most:,} tokens; {where} allows at most 2,147,483,647. "
         )
         raise UsageError(problem, "Split it (", OptionName("unit"), "), or choose another format.")
-
-
-def _write_megatron(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
-    """Ids of 32 bits are int32, whose bytes are the same below 2**31."""
-    import numpy as np
-
-    size, sequences = np.dtype(dtype).itemsize, encoded.counts.documents
-    boundaries = encoded.starts.stat().st_size // 8 if encoded.starts.exists() else sequences + 1
-    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, boundaries))
-    first = 0
-    for lengths in encoded.lengths():
-        refuse_long(lengths, first, "Megatron's index")
-        file.write(np.array(lengths, "<i4").tobytes())
-        first += len(lengths)
-    for bounds in encoded.bounds():
-        file.write((size * np.array(bounds[:-1], "<i8")).tobytes())
-    if encoded.starts.exists():
-        with open(encoded.starts, "rb") as numbers:
-            shutil.copyfileobj(numbers, file, 8 * BLOCK)
-        return
-    for first in range(0, sequences + 1, BLOCK):
-        file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8").tobytes())
 
 
 @contextmanager
@@ -113,8 +64,8 @@ class TokenFileFormat(NamedTuple):
     """The properties of a format.
 
     suffix: of the file with the ids. fixed: whether it is always added, because training frameworks need it.
-    other_files: their suffixes and writers. The first is the index with the offsets of the documents:
-        see bounds.py. A suffix replaces that of the ids if it is fixed, and is added to it otherwise.
+    other_files: their suffixes. The first is that of the index with the offsets of the documents: bounds.py has its reader, and
+        output.py the writers. A suffix replaces that of the ids if it is fixed, and is added to it otherwise.
     magic: the first bytes of the file by the type of its ids, "" for any.
     header: returns the bytes before the ids, for their type and number.
     narrow: the largest vocabulary whose ids are uint16. wide: whether larger ones are uint32, or refused.
@@ -125,7 +76,7 @@ class TokenFileFormat(NamedTuple):
 
     suffix: str
     fixed: bool = False
-    other_files: tuple[tuple[str, Writer], ...] = ((".offsets.npy", _write_offsets),)
+    other_files: tuple[str, ...] = (".offsets.npy",)
     magic: Mapping[str, bytes] = {}
     header: Callable[[str, int], bytes] = lambda dtype, tokens: b""
     narrow: int = 1 << 16
@@ -137,7 +88,7 @@ class TokenFileFormat(NamedTuple):
     def paths(self, path: Path) -> list[Path]:
         """Return the files of a token file: `path` with the ids, and the others."""
         stem = path.name.removesuffix(self.suffix) if self.fixed else path.name
-        return [path, *(path.with_name(stem + suffix) for suffix, _ in self.other_files)]
+        return [path, *(path.with_name(stem + suffix) for suffix in self.other_files)]
 
 
 FORMATS = {
@@ -145,7 +96,7 @@ FORMATS = {
     "npy": TokenFileFormat(
         ".npy", magic={"": b"\x93NUMPY"}, header=lambda dtype, tokens: npy_header(NPY_TYPES[dtype], tokens)
     ),
-    "megatron": TokenFileFormat(".bin", True, ((".idx", _write_megatron),), narrow=65_499),
+    "megatron": TokenFileFormat(".bin", True, (".idx",), narrow=65_499),
     "parquet": TokenFileFormat(".parquet", other_files=(), magic={"": b"PAR1"}, separator=None),
     "nanogpt": TokenFileFormat(".bin", wide=False),
     "llmc": TokenFileFormat(
@@ -156,8 +107,8 @@ FORMATS = {
         cut_documents=True,
         separator="begin_of_text",
     ),
-    "olmo": TokenFileFormat(".npy", True, ((".csv.gz", _write_spans),)),
-    "datatrove": TokenFileFormat(".ds", True, ((".ds.index", _write_ends), (".ds.metadata", _write_summary))),
+    "olmo": TokenFileFormat(".npy", True, (".csv.gz",)),
+    "datatrove": TokenFileFormat(".ds", True, (".ds.index", ".ds.metadata")),
 }
 FORMAT_OF = {format.suffix: name for name, format in reversed(FORMATS.items())}  # by the suffix of an output
 

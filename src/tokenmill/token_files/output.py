@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import FormatError, OptionName, UsageError, require
 from ..jobs.outputs import is_device, open_output, refuse_devices, refuse_existing, remove, sync, temporary_folder
 from ..jobs.working_folder import FILES, WorkingFolder, publishing
 from .encoded_folder import Counts, EncodedFolder, EncodedFolderWriter, NamesReader, names_schema
-from .formats import FORMATS, mapped, refuse_long
+from .formats import BLOCK, FORMATS, MEGATRON, MEGATRON_MAGIC, mapped, npy_header, refuse_long, summary_of
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
 if TYPE_CHECKING:
@@ -126,10 +128,10 @@ def _build(encoded: EncodedFolder, metadata: Metadata | None, settings: Settings
     if settings.format == "parquet":
         names = ["rows"]
         _write_parquet(folder / "rows", encoded, settings)
-    for suffix, write in format.other_files if encoded.divided else ():
+    for suffix in format.other_files if encoded.divided else ():
         names.append(f"beside{suffix}")
         with open_output(folder / names[-1]) as file:
-            write(file, encoded, settings.dtype, metadata.tokenizer if metadata else "")
+            WRITERS[suffix](file, encoded, settings.dtype, metadata.tokenizer if metadata else "")
     if metadata is not None:
         metadata = replace(
             metadata,
@@ -227,3 +229,57 @@ def _write_parquet(path: Path, encoded: EncodedFolder, settings: Settings) -> No
             columns = pa.Table.from_batches(reader.take(last - first), names_schema()).combine_chunks().columns
             writer.write_table(pa.Table.from_arrays([lists, *columns], schema=schema), row_group_size=last - first)
             first = last
+
+
+# The other files of a format. dtype: of the ids; tokenizer: the fingerprint of the vocabulary.
+
+
+def _write_offsets(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    file.write(npy_header("<i8", encoded.counts.documents + 1) + bytes(8))
+    _write_ends(file, encoded, dtype, tokenizer)
+
+
+def _write_spans(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    with gzip.GzipFile("", "wb", 3, file, 0) as packed:
+        for bounds in encoded.bounds():
+            packed.write("".join(f"{a},{b}\n" for a, b in pairwise(bounds)).encode())
+
+
+def _write_ends(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    for bounds in encoded.bounds():
+        file.write(bounds[1:])
+
+
+def _write_summary(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    file.write(summary_of(tokenizer, dtype, encoded.counts.tokens))
+
+
+def _write_megatron(file: IO[bytes], encoded: EncodedFolder, dtype: str, tokenizer: str) -> None:
+    """Ids of 32 bits are int32, whose bytes are the same below 2**31."""
+    import numpy as np
+
+    size, sequences = np.dtype(dtype).itemsize, encoded.counts.documents
+    boundaries = encoded.starts.stat().st_size // 8 if encoded.starts.exists() else sequences + 1
+    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, boundaries))
+    first = 0
+    for lengths in encoded.lengths():
+        refuse_long(lengths, first, "Megatron's index")
+        file.write(np.array(lengths, "<i4").tobytes())
+        first += len(lengths)
+    for bounds in encoded.bounds():
+        file.write((size * np.array(bounds[:-1], "<i8")).tobytes())
+    if encoded.starts.exists():
+        with open(encoded.starts, "rb") as numbers:
+            shutil.copyfileobj(numbers, file, 8 * BLOCK)
+        return
+    for first in range(0, sequences + 1, BLOCK):
+        file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8").tobytes())
+
+
+WRITERS = {
+    ".offsets.npy": _write_offsets,
+    ".idx": _write_megatron,
+    ".csv.gz": _write_spans,
+    ".ds.index": _write_ends,
+    ".ds.metadata": _write_summary,
+}  # by the suffix of the file

@@ -225,7 +225,7 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
         return _read_parquet(path)
     format = FORMATS[name]
     _, index, *_ = format.paths(path)
-    bounds = READERS[format.other_files[0][0]](index) if metadata or index.exists() else None
+    bounds = READERS[format.other_files[0]](index) if metadata or index.exists() else None
     if name == "npy":
         return read_npy(path), bounds
     id_type = recorded or (bounds and bounds.dtype) or dtype

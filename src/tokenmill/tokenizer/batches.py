@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import UsageError, WrongTypeError
 from ..kernels.machine import threads_for
+from .core import Core
 from .encoding._batch_cy import Batch
 from .special import Plan
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     import numpy as np
-
-    from .core import Core
 
 LONG, MANY = 4096, 1 << 20  # ids of a list, and of all: to start a thread takes as long as to decode 10,000
 LONG_TEXT, PIECE = 1 << 20, 1 << 18  # characters, bytes
@@ -95,7 +94,7 @@ def encode_divided(core: Core, text: str | bytes, plan: Plan, num_threads: int |
         raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
     if num_threads is None and len(text) < LONG_TEXT:
         return None
-    threads = threads_for(num_threads)
+    core, threads = core.encoder, threads_for(num_threads)
     if threads == 1 or len(text) < LONG_TEXT:
         return None
     pieces = tuple(text[start:end] for start, end in itertools.pairwise(_borders(core, text)))

@@ -9,9 +9,9 @@ import itertools
 import re
 import sys
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import UsageError, WrongTypeError
 from ..split import Splitter
@@ -20,7 +20,6 @@ from ..split.patterns import LINES
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
-from .batches import LONG_TEXT, encode_divided
 from .decoding._decode_cy import Decoder
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
@@ -31,11 +30,11 @@ from .merging._merger_kinds_cy import event_merger
 from .normalization import leading_spaces, repair
 from .special import AddedTokens, Plan, refuse
 
-if TYPE_CHECKING:
-    from .streams import StreamDecoder
-
+Memory = bytes | bytearray  # or another object with the buffer protocol, whose items are bytes
 
 CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
+# The last number of a row of State.sections: see _sections_cy.pxd.
+PREFIXED_SECTION, ADDED_TOKEN, CHANGED_STRETCH, IN_CHANGED = 1, 2, 3, 4
 
 
 class Core:
@@ -229,12 +228,6 @@ class Core:
             characters += len(token.translate(None, CONTINUATION))
         return data.decode(), starts
 
-    def stream_decoder(self, errors: str, skipped_ids: frozenset[int]) -> StreamDecoder:
-        """A decoder that accepts ids as they arrive, and skips some."""
-        from .streams import StreamDecoder
-
-        return StreamDecoder(self, errors, skipped_ids)
-
     @lazy
     def special_ids(self) -> frozenset[int]:
         """The ids of the special tokens."""
@@ -325,14 +318,8 @@ class Core:
 
     # Texts with added tokens
 
-    def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
-        """The ids of `text`, on several threads if it is long. Raises SpecialTokenError for a text that the plan refuses."""
-        try:
-            long = num_threads != 1 and (len(text) >= LONG_TEXT or num_threads is not None)
-        except TypeError:
-            raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}") from None
-        if long and (ids := encode_divided(self, text, plan, num_threads)) is not None:
-            return self.kernel.id_list(ids)
+    def encode(self, text: str | bytes, plan: Plan) -> list[int]:
+        """The ids of `text`. Raises SpecialTokenError for a text that the plan refuses."""
         if self.scanner:
             try:
                 return self.kernel.encode(text, plan.refused_finder, plan.sections)
@@ -340,19 +327,28 @@ class Core:
                 return self._by_kernel("encode", text, plan)
         data = text if isinstance(text, bytes) else repair(text).encode()
         self.added.check(data, plan)
-        from .offsets import encode_sections  # late: few patterns need it
+        return self.kernel.id_list(self.encode_sections(data, plan)[0])
 
-        return self.kernel.id_list(encode_sections(self, data, plan)[0])
+    def encode_sections(self, data: bytes, plan: Plan, limit: int = -1) -> tuple[Memory, Memory, list[bytes]]:
+        """The ids of a text in UTF-8 (uint32), its rows of State.sections (uint64), and the changed stretches after normalization."""
+        by_kernel = self.scanner is not None
+        ids, rows, changes = self.kernel.encode_sections(data, plan.sections, limit, by_kernel)
+        if by_kernel:
+            return ids, rows, changes
+        tokens, all_ids = iter(memoryview(ids).cast("I")), array("I")
+        fresh_rows = array("Q", bytes(rows))
+        for n, kind, text in section_texts(data, rows, changes):
+            fresh_rows[4 * n] = len(all_ids)
+            all_ids.extend([next(tokens)] if kind == ADDED_TOKEN else self.encode_section(text))
+        return all_ids.tobytes(), fresh_rows.tobytes(), changes
 
     def with_affixes(self, ids: list[int]) -> list[int]:
         """The ids of a text between those that the template puts around it."""
         before, after = self.affixes
         return [*before, *ids, *after]
 
-    def encode_to_array(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> Any:
+    def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
-        if (ids := encode_divided(self, text, plan, num_threads)) is not None:
-            return ids
         return self._by_kernel("encode_to_ids", text, plan) if self.scanner else array("I", self.encode(text, plan))
 
     def encode_documents(
@@ -377,24 +373,18 @@ class Core:
         out = write_ids(ids, id_ends, goes_on, end_of_text, width, begin_of_text, continued)
         return out, memoryview(id_ends)[: len(id_ends) - goes_on]
 
-    def count(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> int:
+    def count(self, text: str | bytes, plan: Plan) -> int:
         """The number of ids of `text`."""
-        if (ids := encode_divided(self, text, plan, num_threads)) is not None:
-            return len(ids)
         return self._by_kernel("count", text, plan) if self.scanner else len(self.encode(text, plan))
 
-    def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
-        """The text of the first `max_tokens` tokens, or of fewer where that prefix alone has more tokens."""
+    def truncate(self, text: str, max_tokens: int, plan: Plan) -> str | None:
+        """The text of the first `max_tokens` tokens, or of fewer where that prefix alone has more. None if the kernel cannot tell."""
         vocabulary = self.vocabulary
         by_kernel = self.scanner and not vocabulary.dropped
-        if by_kernel and type(text) is str and type(max_tokens) is int and max_tokens >= 0:
-            unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
-            prefix = self._by_kernel("prefix", text, plan, min(max_tokens, sys.maxsize), vocabulary.packed[1], unknown)
-            if prefix is not None:
-                return prefix
-        from .offsets import truncate  # late: the kernel can truncate nearly all texts
-
-        return truncate(self, text, max_tokens, plan)
+        if not by_kernel or type(text) is not str or type(max_tokens) is not int or max_tokens < 0:
+            return None
+        unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
+        return self._by_kernel("prefix", text, plan, min(max_tokens, sys.maxsize), vocabulary.packed[1], unknown)
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan, *more: object) -> Any:
         """Return the result of a method of the kernel. Raises SpecialTokenError for a text that the plan refuses."""
@@ -417,6 +407,19 @@ class Core:
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         """The ids of one pretoken."""
         return self.kernel.encode_pretoken(pretoken)
+
+
+def section_texts(data: bytes, row_memory: Memory, changes: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the number of each row of a section or an added token, its last number without IN_CHANGED, and its text as it is encoded."""
+    rows = memoryview(row_memory).cast("Q")
+    stretch = -1
+    for n in range(len(rows) // 4):
+        _, start, end, kind = rows[4 * n : 4 * n + 4]
+        if kind == CHANGED_STRETCH:
+            stretch += 1
+            continue
+        text = (changes[stretch] if kind & IN_CHANGED else data)[start:end]
+        yield n, kind & 3, b" " + text if kind & 3 == PREFIXED_SECTION else text
 
 
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:

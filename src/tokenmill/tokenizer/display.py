@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-    from .tokenizer import Tokenizer
 
 # Okabe and Ito's colours, lightened for black text, which people with colour blindness can distinguish.
 COLOURS = ("#f5d58a", "#a8d8f0", "#8fd6bd", "#f7f0a0", "#e8bcd6")
@@ -61,11 +59,11 @@ def token_label(token: bytes) -> str:
 
 
 class TokenView:
-    """The tokens of `ids` on a coloured background with their ids below: text in a terminal, HTML in a notebook."""
+    """The `tokens` of `ids`, their bytes, on a coloured background with their ids below: text in a terminal, HTML in a notebook."""
 
-    def __init__(self, tok: Tokenizer, ids: Sequence[int]) -> None:
+    def __init__(self, ids: Sequence[int], tokens: Iterable[bytes]) -> None:
         self.ids = list(ids)
-        self.labels = list(map(token_label, tok.decode_tokens_bytes(self.ids)))
+        self.labels = list(map(token_label, tokens))
 
     def lines(self, *, width: int = 100) -> list[Text]:
         """Pairs of lines for a terminal, wrapped to `width` columns: the tokens, and their ids below."""

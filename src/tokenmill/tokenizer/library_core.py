@@ -94,9 +94,9 @@ class LibraryCore(Core):
 
     # Encoding
 
-    def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
+    def encode(self, text: str | bytes, plan: Plan) -> list[int]:
         if self._by_kernels is not None:
-            return self._by_kernels.encode(text, plan, num_threads)
+            return self._by_kernels.encode(text, plan)
         return self._with_spans(repair(text), plan, None)
 
     def encode_section(self, text: str | bytes) -> list[int]:
@@ -191,9 +191,6 @@ class LibraryCore(Core):
             before += len(decoded) - len(end)
             context = [*context, id]
         return text, starts
-
-    def stream_decoder(self, errors: str, skipped_ids: frozenset[int]) -> LibraryStreamDecoder:
-        return LibraryStreamDecoder(self, skipped_ids)
 
 
 class LibraryStreamDecoder(StreamDecoder):

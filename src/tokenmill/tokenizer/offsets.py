@@ -8,25 +8,20 @@ from __future__ import annotations
 import itertools
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..errors import UsageError
+from .core import ADDED_TOKEN, CHANGED_STRETCH, IN_CHANGED, Core, Memory, section_texts
 from .encoding._spans_cy import character_spans, token_spans
 from .normalization import align, encoded, repair
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from .core import Core
     from .library_core import LibraryCore
     from .special import Plan
-
-Memory = bytes | bytearray  # or another object with the buffer protocol, whose items are bytes
-
-# The last number of a row of State.sections: see _sections_cy.pxd.
-PREFIXED_SECTION, ADDED_TOKEN, CHANGED_STRETCH, IN_CHANGED = 1, 2, 3, 4
 
 
 class Offsets(NamedTuple):
@@ -71,7 +66,7 @@ def encode_spans(
 
     if core.kernel is None:
         return cast("LibraryCore", core).encode_spans(data, plan, normalized)
-    ids, rows, changes = encode_sections(core, data, plan, limit)
+    ids, rows, changes = core.encode_sections(data, plan, limit)
     vocabulary = core.vocabulary
     unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
     of_several = vocabulary.fuse_unknown or vocabulary.whole_pretokens
@@ -149,20 +144,6 @@ def _original_bytes(stretch: bytes, changed: bytes, plan: Plan) -> tuple[list[in
     return [*byte_starts, len(stretch)], byte_ends
 
 
-def encode_sections(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[Memory, Memory, list[bytes]]:
-    """The ids of a text in UTF-8 (uint32), its rows of State.sections (uint64), and the changed stretches after normalization."""
-    by_kernel = core.scanner is not None
-    ids, rows, changes = core.kernel.encode_sections(data, plan.sections, limit, by_kernel)
-    if by_kernel:
-        return ids, rows, changes
-    tokens, all_ids = iter(memoryview(ids).cast("I")), array("I")
-    fresh_rows = array("Q", bytes(rows))
-    for n, kind, text in section_texts(data, rows, changes):
-        fresh_rows[4 * n] = len(all_ids)
-        all_ids.extend([next(tokens)] if kind == ADDED_TOKEN else core.encode_section(text))
-    return all_ids.tobytes(), fresh_rows.tobytes(), changes
-
-
 def text_sections(core: Core, text: str) -> Iterator[bytes | int]:
     """Yield the bytes of each section of a text, and the ids of the added tokens between them that are not special."""
     data = repair(text).encode()
@@ -175,21 +156,8 @@ def text_sections(core: Core, text: str) -> Iterator[bytes | int]:
         yield next(tokens) if kind == ADDED_TOKEN else section
 
 
-def section_texts(data: bytes, row_memory: Memory, changes: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the number of each row of a section or an added token, its last number without IN_CHANGED, and its text as it is encoded."""
-    rows = memoryview(row_memory).cast("Q")
-    stretch = -1
-    for n in range(len(rows) // 4):
-        _, start, end, kind = rows[4 * n : 4 * n + 4]
-        if kind == CHANGED_STRETCH:
-            stretch += 1
-            continue
-        text = (changes[stretch] if kind & IN_CHANGED else data)[start:end]
-        yield n, kind & 3, b" " + text if kind & 3 == PREFIXED_SECTION else text
-
-
 def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
-    """The slow path of Core.truncate, by the ends of all tokens."""
+    """The slow way of Core.truncate, by the ends of all tokens."""
     text, data, ends = _token_ends(core, text, max_tokens, plan, 0, max_tokens)
     return text if len(ends) <= max_tokens else _longest_that_fits(core, data, 0, ends, 0, max_tokens, plan)
 

@@ -10,10 +10,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError, WrongTypeError
+from .core import Core
 from .normalization import leading_spaces, repair
 
 if TYPE_CHECKING:
-    from .core import Core
     from .special import Plan
 
 _CHARACTER = 4  # bytes, at most

@@ -20,7 +20,8 @@ from ..errors import (
 from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
-from .cores import CACHE_BYTES, core_of
+from .batches import LONG_TEXT, encode_divided
+from .cores import CACHE_BYTES, core_of, stream_decoder
 from .special import NONE, SpecialOptions, Specials
 
 if TYPE_CHECKING:
@@ -91,7 +92,9 @@ class Tokenizer:
         plan = self._default
         if allowed_special or disallowed_special != "all":
             plan = self._core.plan(allowed_special, disallowed_special)
-        ids = self._core.encode(text, plan, num_threads)
+        long = num_threads is not None or len(text) >= LONG_TEXT
+        divided = encode_divided(self._core, text, plan, num_threads) if long else None
+        ids = self._core.encode(text, plan) if divided is None else self._core.encoder.kernel.id_list(divided)
         return self._core.with_affixes(ids) if add_special_tokens else ids
 
     def encode_ordinary(self, text: str, **unknown: Never) -> list[int]:
@@ -121,7 +124,9 @@ class Tokenizer:
         """
         import numpy as np
 
-        return np.frombuffer(self._core.encode_to_array(text, self._plan(special), num_threads), np.uint32)
+        plan = self._plan(special)
+        ids = encode_divided(self._core, text, plan, num_threads)
+        return np.frombuffer(self._core.encode_to_array(text, plan) if ids is None else ids, np.uint32)
 
     @suggests_options
     def encode_batch(
@@ -160,7 +165,8 @@ class Tokenizer:
         """
         from .display import TokenView
 
-        return TokenView(self, self.encode(text, **special))
+        ids = self.encode(text, **special)
+        return TokenView(ids, self.decode_tokens_bytes(ids))
 
     def stream_encoder(self, **special: Unpack[SpecialOptions]) -> StreamEncoder:
         """An encoder that accepts text in parts and returns ids as soon as they are certain; options as for `encode`."""
@@ -197,7 +203,9 @@ class Tokenizer:
 
     def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""
-        return self._core.count(text, self._plan(special), num_threads)
+        plan = self._plan(special)
+        ids = encode_divided(self._core, text, plan, num_threads)
+        return self._core.count(text, plan) if ids is None else len(ids)
 
     @suggests_options
     def count_dropped(self, text: str, **special: Unpack[SpecialOptions]) -> int:
@@ -240,7 +248,13 @@ class Tokenizer:
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
         """
-        return self._core.truncate(text, max_tokens, self._plan(special))
+        plan = self._plan(special)
+        prefix = self._core.truncate(text, max_tokens, plan)
+        if prefix is not None:
+            return prefix
+        from .offsets import truncate
+
+        return truncate(self._core, text, max_tokens, plan)
 
     def chunks(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
         """Split `text` at token boundaries into chunks of at most `max_tokens` tokens.
@@ -312,7 +326,7 @@ class Tokenizer:
     def stream_decoder(self, *, errors: str = "replace", skip_special_tokens: bool = False) -> StreamDecoder:
         """A decoder that accepts ids as they arrive and returns only whole characters; options as for `decode`."""
         batches.refuse_unknown_handler(errors)
-        return self._core.stream_decoder(errors, self._core.special_ids if skip_special_tokens else frozenset())
+        return stream_decoder(self._core, errors, self._core.special_ids if skip_special_tokens else frozenset())
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -7,14 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..errors import require
 from .lazy import lazy
 from .validation import VocabularyError
-
-if TYPE_CHECKING:
-    from .vocabulary import Vocabulary
 
 Result = TypeVar("Result")
 _RUST_TYPES = r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
@@ -25,11 +22,11 @@ class LibraryModel:
 
     data: a tokenizer.json, which tokenizers reads, or a SentencePiece model, which sentencepiece reads.
     kind: "WordPiece", "Unigram", "WordLevel", "BPE", ...: the display name of the algorithm.
-    suffixed: for BPE whose words end in a suffix, such as CLIP's, what the kernels need for the same ids: a vocabulary whose merges know
+    suffixed: for BPE whose words end in a suffix, such as CLIP's, what the kernels need for the same ids: a Vocabulary whose merges know
         nothing of the suffix, and the suffix.
     """
 
-    def __init__(self, data: bytes, kind: str, suffixed: tuple[Vocabulary, bytes] | None = None):
+    def __init__(self, data: bytes, kind: str, suffixed: tuple[Any, bytes] | None = None):
         self.data, self.kind, self.suffixed = data, kind, suffixed
 
     @property

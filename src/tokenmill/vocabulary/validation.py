@@ -13,8 +13,6 @@ from ..errors import FormatError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-    from .vocabulary import AddedToken, Vocabulary
-
 MAX_ID = (1 << 24) - 257  # lists by id have 8 bytes for each; bytes without a token have ids above it
 MAX_FILE_ID = (1 << 21) - 1  # in a file: tables by id take memory, so a damaged id must not be a large one
 _STEP = 1 << 16  # rows between two checks for Ctrl-C
@@ -109,29 +107,6 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
     return rows
 
 
-def checked_superwords(vocabulary: Vocabulary) -> np.ndarray:
-    """Return the superwords as a read-only int32 array of shape (n, 3). Each spells its token, from tokens made before it."""
-    try:
-        rows = checked_events(vocabulary.superwords, "merges", vocabulary.tokens)
-    except EventError as error:
-        raise EventError(len(vocabulary.events) + error.event, error.what) from error
-    if not len(rows):
-        return rows
-    patterns = len(vocabulary.split_patterns)
-    if vocabulary.order != "events" or vocabulary.alphabet != "bytes" or vocabulary.whole_pretokens or patterns != 1:
-        raise VocabularyError(
-            'superwords are for order "events" on bytes, without whole_pretokens, and one split pattern'
-        )
-    later = set(rows[:, 2].tolist())
-    if len(later) < len(rows) or not later.isdisjoint(vocabulary.events.ravel().tolist()):
-        raise VocabularyError("a token of the superwords is made twice")
-    for n, (left, right, new) in enumerate(rows.tolist()):
-        if left in later or right in later:
-            raise EventError(len(vocabulary.events) + n, "a part of this superword is made after it")
-        later.discard(new)
-    return rows
-
-
 def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
     """Check that every id in `rows` is that of a token, and that only the removals of order "events" contain -1."""
     import numpy as np
@@ -189,7 +164,7 @@ def removed_tokens(rows: np.ndarray, tokens: _Tokens, unmerged: Collection[int |
     return frozenset(absent)
 
 
-def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
+def check_added_tokens(added_tokens: Iterable[Any]) -> None:
     """Check that each added token has a distinct text that is valid UTF-8, and an id in range. Two may share an id."""
     contents: set[str] = set()
     for token in added_tokens:

@@ -13,7 +13,7 @@ from ._packed_cy import pack_tokens, unpack_tokens
 from .lazy import lazy
 from .library_model import LibraryModel
 from .normalization import NO_NORMALIZATION, Normalization
-from .validation import VocabularyError
+from .validation import EventError, VocabularyError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -195,7 +195,7 @@ class Vocabulary:
         validation.check_tokens(self.tokens, distinct=self.order == "ranks")
         own["events"] = validation.checked_events(self.events, self.order, self.tokens)
         self._check_ids(own)
-        own["superwords"] = validation.checked_superwords(self)
+        own["superwords"] = self._checked_superwords()
         if self.order == "events":
             unmerged = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
             own["removed"] = validation.removed_tokens(self.events, self.tokens, unmerged)
@@ -256,6 +256,28 @@ class Vocabulary:
             type(unknown) is not int or self.token_bytes(unknown) is None
         ):
             raise VocabularyError(f"the unknown token has the id {unknown!r}, and no token has it")
+
+    def _checked_superwords(self) -> np.ndarray:
+        """Return the superwords as a read-only int32 array of shape (n, 3). Each spells its token, from tokens made before it."""
+        n_events = len(self.events)
+        try:
+            rows = validation.checked_events(self.superwords, "merges", self.tokens)
+        except EventError as error:
+            raise EventError(n_events + error.event, error.what) from error
+        if not len(rows):
+            return rows
+        if (self.order, self.alphabet, self.whole_pretokens, len(self.split_patterns)) != ("events", "bytes", False, 1):
+            raise VocabularyError(
+                'superwords are for order "events" on bytes, without whole_pretokens, and one split pattern'
+            )
+        later = set(rows[:, 2].tolist())
+        if len(later) < len(rows) or not later.isdisjoint(self.events.ravel().tolist()):
+            raise VocabularyError("a token of the superwords is made twice")
+        for n, (left, right, new) in enumerate(rows.tolist()):
+            if left in later or right in later:
+                raise EventError(n_events + n, "a part of this superword is made after it")
+            later.discard(new)
+        return rows
 
     def __repr__(self) -> str:
         return f"<Vocabulary of {self.n_vocab:,} ids, order {self.order!r}>"
