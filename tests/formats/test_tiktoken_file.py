@@ -180,8 +180,9 @@ def test_text_between_matches_is_not_dropped(ranked):
     encoding = to_tiktoken(ranked.replace(split_patterns=(r"\p{L}+",)))
     for text in ("low, lower; 12 ..  lowest!", "??", "漢字 low"):
         assert encoding.decode(encoding.encode(text)) == text
-    with pytest.raises(ConversionError, match="match the empty text"):
-        to_tiktoken(ranked.replace(split_patterns=(r"\p{L}*",)))
+    for pattern in (r"\p{L}*", r"\S+|(?<=a)", r"\S+|\b"):  # the last two, only behind a letter
+        with pytest.raises(ConversionError, match="match the empty text"):
+            to_tiktoken(ranked.replace(split_patterns=(pattern,)))
 
 
 def test_picky_needs_lossy(picky):
