@@ -283,3 +283,15 @@ def test_a_pattern_that_matches_nothing_is_replaced_as_in_rust(pattern, expected
     """No empty match is directly after another match."""
     step = ("ReplaceRegex", pattern, "-")
     assert normalizer_of([step])("baac") == normalization.align([step], "baac")[0] == expected
+
+
+def test_a_cut_before_a_letter_that_joins_a_mark():
+    """The pattern cuts before e, and the accent makes it another letter; or before a capital, which becomes small."""
+    tokens = (*(bytes([i]) for i in range(256)), "é".encode(), "té".encode(), b"tt")
+    merges = [(0xC3, 0xA9, 256), (ord("t"), 256, 257), (ord("t"), ord("t"), 258)]
+    for step, pattern, text, ids in [("NFC", "e|[^e]+", "te\u0301", [257]), ("Lowercase", "T|[^T]+", "tT", [258])]:
+        normalization = Normalization((step,))
+        tok = Tokenizer(Vocabulary(tokens, (pattern,), "merges", merges, (), False, normalization=normalization))
+        assert tok.encode(text) == tok.to_hf().encode(text).ids == ids
+        assert tok.encode(f"{text}," * 200) == tok.to_hf().encode(f"{text}," * 200).ids
+        assert tok.encode_batch([text] * 9) == [ids] * 9

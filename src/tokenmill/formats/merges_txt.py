@@ -181,6 +181,11 @@ def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     texts = token_texts(vocabulary, tokens)
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     for token in one_name_each(vocabulary, []):
+        if token.content in CHARACTERS and token.content not in vocab:
+            what = (
+                f"the added token {token.content!r} would stand for a byte in vocab.json, where that byte has no token"
+            )
+            raise ConversionError(f"{what}. Write tokenizer.json instead.")
         put_text(vocab, token.content, token.id, "vocab.json")
     lines = [_VERSION, *(f"{texts[left]} {texts[right]}" for left, right, _ in rows)]
     notes += losses(vocabulary)
