@@ -235,7 +235,7 @@ def test_an_added_token_that_would_stand_for_a_byte_is_refused(tmp_path):
         vocabulary = Vocabulary((b"a", b"b"), ("gpt2",), "merges", (), (AddedToken(content, 2),), False, unknown=0)
         tok = Tokenizer(vocabulary)
         if refused:
-            with pytest.raises(ConversionError, match="'é' would stand for a byte in vocab.json"):
+            with pytest.raises(ConversionError, match="'é' would stand for a byte"):
                 tok.save(tmp_path / "saved", format="merges")
         else:
             tok.save(tmp_path / "saved", format="merges", overwrite=True)

@@ -295,3 +295,13 @@ def test_a_cut_before_a_letter_that_joins_a_mark():
         assert tok.encode(text) == tok.to_hf().encode(text).ids == ids
         assert tok.encode(f"{text}," * 200) == tok.to_hf().encode(f"{text}," * 200).ids
         assert tok.encode_batch([text] * 9) == [ids] * 9
+
+
+@pytest.mark.parametrize("step", ["Lowercase", "StripAccents"])
+def test_every_character_as_in_tokenizers(step):
+    """Also letters and marks that are others in the Unicode of an old Python, or of a new one."""
+    theirs, ours = getattr(normalizers, step)(), normalizer_of([step])
+    points = [*range(0xD800), *range(0xE000, 0x110000)]
+    for start in range(0, len(points), 128):
+        text = "".join(map(chr, points[start : start + 128]))
+        assert ours(text) == theirs.normalize_str(text), hex(points[start])
