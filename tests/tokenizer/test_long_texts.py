@@ -87,3 +87,16 @@ def test_a_long_text_is_divided_where_normalization_changes_nothing(monkeypatch,
     for k in range(20):
         long = "." * k + text * 3000
         assert tok.encode(long, num_threads=2) == tok.encode(long, num_threads=1) == tok.to_hf().encode(long).ids
+
+
+def test_a_long_text_is_not_divided_beside_a_mark_of_ascii(monkeypatch):
+    monkeypatch.setattr(batches, "LONG_TEXT", 100)
+    monkeypatch.setattr(batches, "PIECE", 3000)
+    changes = Normalization(add_prefix_space="first", space_mark="_")
+    merges = [(0, 1, 2)]
+    tok = Tokenizer(
+        Vocabulary((b" ", b"a", b" a", b"b"), (), "merges", merges, (), False, "characters", normalization=changes)
+    )
+    for k in range(20):
+        text = "b" * k + "_ab_a" * 2000
+        assert tok.encode(text, num_threads=2) == tok.encode(text, num_threads=1)

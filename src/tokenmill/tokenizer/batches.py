@@ -120,7 +120,8 @@ def _borders(core: Core, text: str | bytes) -> list[int]:
     splitter, changes = core.dividing_splitter, core.vocabulary.normalization
     if splitter is None:
         return borders
-    normalizes, change = changes.normalizers or changes.space_mark, normalizer_of(changes.other_steps)
+    normalizes = changes.normalizers or changes.space_mark
+    change = normalizer_of((*changes.other_steps, ("Replace", changes.space_mark or " ", " ")))
     before_spaces = tuple(text.encode() for text in splitter.special_tokens) if changes.prepends else ()
     around = 1024 + 4 * max((len(token.content) for token in core.vocabulary.added_tokens), default=0)
     for middle in range(PIECE, len(text) - PIECE // 2, PIECE):
