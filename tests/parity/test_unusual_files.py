@@ -192,6 +192,10 @@ FILES = {
         [MARK, "a", "b", "?", f"{MARK}{MARK}"], [(MARK, MARK)], decoder=decoder(MARK), unk_token="?",
         pre_tokenizer=sequence({"type": "Split", "pattern": {"Regex": r"\S"}, "behavior": "Isolated", "invert": False}, metaspace()),
     ),
+    "a space before an added token, and a mark": document(
+        ["a", "b", MARK, f"{MARK}{MARK}"], [(MARK, MARK)], added=[(4, "c", "normalized")], normalizer=PREPEND | {"prepend": " "},
+        pre_tokenizer=metaspace("always"), decoder=decoder(MARK), unk_token="a",
+    ),
     "a byte whose name the normalizer changes": document(
         [*BYTES, MARK, "a"], added=[(65, "<0x41>", "normalized")], normalizer=normalizers(PREPEND, REPLACE), decoder=LLAMA_DECODER,
         byte_fallback=True,
@@ -203,7 +207,7 @@ FILES = {
 TEXTS = (
     "", "a", "<0x41>", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
     "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40, "<x>\x00 a",
-    "!a", "! a b", "a!b", "1a1", " 1 a", f"{MARK}</s>", "a </s>", "</s>", f"a{MARK}</s>b", f"b{MARK}c", "b c", "b ab a", f"c{MARK}d", "c", "AB",
+    "!a", "! a b", "a!b", "1a1", " 1 a", f"{MARK}</s>", "a </s>", "</s>", f"a{MARK}</s>b", f"b{MARK}c", "b c", "b ab a", f"c{MARK}d", "c", "AB", f"{MARK}c",
 )  # fmt: skip
 
 

@@ -422,7 +422,7 @@ def _check_combinations(
             if token.normalized and token.content in BYTE_TEXTS and not kept.issuperset(normalizers):
                 item.unsupported("the normalizer changes the name of a byte, which is then decoded as text")
     if mark and ("Replace", " ", mark) not in normalizers:
-        written = any(mark in str(argument) for step in normalizers for argument in step)
+        written = any({" ", mark} & {*str(argument)} for step in normalizers for argument in step)
         for token, item in zip(added, root["added_tokens"], strict=True):
             if token.normalized and (written or token.lstrip or token.rstrip or {" ", mark} & {*token.content}):
                 item.unsupported(f"it is found before spaces become {mark}, and tokenmill does not tell the two apart")
