@@ -162,7 +162,7 @@ def test_what_tiktoken_cannot_do_is_refused(plain):
     refused("by one split pattern, and this vocabulary has 0", split_patterns=())
     refused("begins with bytes", alphabet="characters")
     tokens = (None, *plain.tokens[1:])
-    refused("has no unknown token", tokens=tokens, unknown=1)
+    refused("the unknown token, which tiktoken does not have", tokens=tokens, unknown=1)
     stripping = plain.added_tokens[0]._replace(lstrip=True)
     refused("has lstrip", added_tokens=(stripping,))
     refused("matched in any text", added_tokens=(stripping._replace(special=False),))

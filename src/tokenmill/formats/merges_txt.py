@@ -266,7 +266,11 @@ def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoRet
 
 
 def refuse_flags(vocabulary: Vocabulary, target: str) -> None:
-    """Raise ConversionError for an added token with a flag that `target` lacks."""
+    """Raise ConversionError for an added token with a flag that `target` lacks, and for bytes that become the unknown token."""
+    is_unknown = vocabulary.alphabet == "bytes" and vocabulary.unknown is not None
+    if is_unknown and not {*vocabulary.tokens}.issuperset(bytes([byte]) for byte in range(256)):
+        what = f"bytes without a token become the unknown token, which {target} does not have"
+        raise ConversionError(f"{what}. Write tokenizer.json instead.")
     for token in vocabulary.added_tokens:
         if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
             raise ConversionError(

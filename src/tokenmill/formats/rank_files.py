@@ -93,8 +93,6 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
         refuse("tiktoken cuts text once, and drops nothing")
     if steps := vocabulary.normalization.normalizers:
         refuse(f"tiktoken does not normalize text, and this vocabulary does ({', '.join(map(str, steps))})")
-    if vocabulary.unknown is not None and not {*tokens}.issuperset(bytes([byte]) for byte in range(256)):
-        refuse("tiktoken has no unknown token, and this vocabulary has one for bytes without a token")
     if vocabulary.normalization.add_prefix_space:
         refuse("tiktoken puts no space before a text, and this vocabulary does")
     for token in vocabulary.added_tokens:
