@@ -196,6 +196,10 @@ FILES = {
         ["a", "b", MARK, f"{MARK}{MARK}"], [(MARK, MARK)], added=[(4, "c", "normalized")], normalizer=PREPEND | {"prepend": " "},
         pre_tokenizer=metaspace("always"), decoder=decoder(MARK), unk_token="a",
     ),
+    "a mark before a text and behind an added token": document(
+        [MARK, "a", "b", "?"], added=[(4, "!", "normalized")], normalizer=normalizers(PREPEND, REPLACE),
+        pre_tokenizer=metaspace("always"), decoder=decoder(MARK), unk_token="?",
+    ),
     "a byte whose name the normalizer changes": document(
         [*BYTES, MARK, "a"], added=[(65, "<0x41>", "normalized")], normalizer=normalizers(PREPEND, REPLACE), decoder=LLAMA_DECODER,
         byte_fallback=True,

@@ -421,6 +421,9 @@ def _check_combinations(
         for token, item in zip(added, root["added_tokens"], strict=True):
             if token.normalized and token.content in BYTE_TEXTS and not kept.issuperset(normalizers):
                 item.unsupported("the normalizer changes the name of a byte, which is then decoded as text")
+    in_sections = splitting.add_prefix_space is True and any(token.normalized for token in added)
+    if in_sections and mark and ("Prepend", mark) in normalizers:
+        root["pre_tokenizer"].unsupported(f"it puts {mark} behind added tokens, and the normalizer only before a text")
     if mark and ("Replace", " ", mark) not in normalizers:
         written = any({" ", mark} & {*str(argument)} for step in normalizers for argument in step)
         for token, item in zip(added, root["added_tokens"], strict=True):
