@@ -166,6 +166,9 @@ FILES = {
     "white space that two added tokens take in": document(
         ALPHABET, added=[(256, "<x>", "rstrip"), (257, "  ")], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
     ),
+    "many added tokens in white space that one takes in": document(
+        ALPHABET, added=[(256, "<x>", "rstrip"), (257, " ")], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
+    ),
     "a template with the name of a byte": document(
         [*BYTES, MARK], added=[(257, "\x01", "special")], pre_tokenizer=metaspace(), decoder=LLAMA_DECODER, byte_fallback=True,
         post_processor=template(257, "\x01"),
@@ -211,7 +214,7 @@ FILES = {
 TEXTS = (
     "", "a", "<0x41>", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
     "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40, "<x>\x00 a",
-    "!a", "! a b", "a!b", "1a1", " 1 a", f"{MARK}</s>", "a </s>", "</s>", f"a{MARK}</s>b", f"b{MARK}c", "b c", "b ab a", f"c{MARK}d", "c", "AB", f"{MARK}c",
+    "!a", "! a b", "a!b", "1a1", " 1 a", f"{MARK}</s>", "a </s>", "</s>", f"a{MARK}</s>b", f"b{MARK}c", "b c", "b ab a", f"c{MARK}d", "c", "AB", f"{MARK}c", "<x>         a",
 )  # fmt: skip
 
 

@@ -401,7 +401,9 @@ class Stages:
         rest: cython.size_t = state.waiting_limit - start
         state.n_waiting = 0
         state.waiting_from = state.waiting_end
-        if n > 0 and not state.ids.reserve(state.waiting_end - start + n + 4, state.ids.used + rest // 2 if rest > HOLD else 0):
+        # An added token in white space that the one before includes may end before `start`.
+        size: cython.size_t = state.waiting_end - start if state.waiting_end > start else 0
+        if n > 0 and not state.ids.reserve(size + n + 4, state.ids.used + rest // 2 if rest > HOLD else 0):
             return NO_MEMORY
         while d < state.n_ended and state.ended[d] == 0:  # empty documents
             state.id_ends[d] = state.ids.used
