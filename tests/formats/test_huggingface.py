@@ -367,3 +367,18 @@ def test_an_added_token_that_ordinary_text_could_become_is_refused():
         to_hf(vocabulary)
     moved = vocabulary.replace(added_tokens=(low._replace(id=256),))
     assert to_hf(moved).encode("1low low").ids == Tokenizer(moved).encode("1low low")
+
+
+@pytest.mark.parametrize(
+    "flags, refused", [({}, True), ({"special": False}, False), ({"special": False, "normalized": True}, False)]
+)
+def test_a_control_token_of_one_character_among_the_ordinary_ids(tmp_path, flags, refused):
+    """In the vocabulary of tokenizer.json, a character is a token of ordinary text; a token that every text matches may be there."""
+    added = (AddedToken("é", 1, **flags),)
+    vocabulary = Vocabulary((b"a", None, b"b"), (), "merges", (), added, False, "characters")
+    if refused:
+        with pytest.raises(ConversionError, match="'é' must be in the vocabulary"):
+            Tokenizer(vocabulary).save(tmp_path / "saved")
+    else:
+        Tokenizer(vocabulary).save(tmp_path / "saved")
+        assert tokenmill.load(tmp_path / "saved").encode("aéb") == [0, 1, 2]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tokenizers import ByteLevelBPETokenizer
 
-from tokenmill import AddedToken, Normalization, Tokenizer
+from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary, load
 from tokenmill.errors import ConversionError, FormatError, InputError, UsageError
 from tokenmill.formats import read, write
 from tokenmill.split.patterns import PATTERNS
@@ -228,3 +228,15 @@ def test_other_orders_of_the_bytes(form, plain, tmp_path):
     vocabulary = plain.replace(tokens=tuple(tokens), events=rows)
     write(vocabulary, tmp_path, form)
     assert read(tmp_path).fingerprint() == vocabulary.fingerprint()
+
+
+def test_an_added_token_that_would_stand_for_a_byte_is_refused(tmp_path):
+    for content, refused in (("é", True), ("漢", False), ("éé", False)):
+        vocabulary = Vocabulary((b"a", b"b"), ("gpt2",), "merges", (), (AddedToken(content, 2),), False, unknown=0)
+        tok = Tokenizer(vocabulary)
+        if refused:
+            with pytest.raises(ConversionError, match="'é' would stand for a byte"):
+                tok.save(tmp_path / "saved", format="merges")
+        else:
+            tok.save(tmp_path / "saved", format="merges", overwrite=True)
+            assert load(tmp_path / "saved").encode_ordinary("b\u9a69é") == tok.encode_ordinary("b\u9a69é")

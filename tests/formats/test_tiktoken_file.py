@@ -161,6 +161,8 @@ def test_what_tiktoken_cannot_do_is_refused(plain):
     refused("by one split pattern, and this vocabulary has 2", split_patterns=("a", "b"))
     refused("by one split pattern, and this vocabulary has 0", split_patterns=())
     refused("begins with bytes", alphabet="characters")
+    tokens = (None, *plain.tokens[1:])
+    refused("the unknown token, which tiktoken does not have", tokens=tokens, unknown=1)
     stripping = plain.added_tokens[0]._replace(lstrip=True)
     refused("has lstrip", added_tokens=(stripping,))
     refused("matched in any text", added_tokens=(stripping._replace(special=False),))
@@ -180,8 +182,9 @@ def test_text_between_matches_is_not_dropped(ranked):
     encoding = to_tiktoken(ranked.replace(split_patterns=(r"\p{L}+",)))
     for text in ("low, lower; 12 ..  lowest!", "??", "漢字 low"):
         assert encoding.decode(encoding.encode(text)) == text
-    with pytest.raises(ConversionError, match="match the empty text"):
-        to_tiktoken(ranked.replace(split_patterns=(r"\p{L}*",)))
+    for pattern in (r"\p{L}*", r"\S+|(?<=a)", r"\S+|\b"):  # the last two, only behind a letter
+        with pytest.raises(ConversionError, match="match the empty text"):
+            to_tiktoken(ranked.replace(split_patterns=(pattern,)))
 
 
 def test_picky_needs_lossy(picky):

@@ -269,3 +269,9 @@ def test_superwords_with_bytes_of_two_numbers_in_gguf(tmp_path):
     assert "llama.cpp gives other ids" in notes[0]
     again = tokenmill.load(tmp_path / "it.gguf")
     assert again.encode("٣٤٥") != trained.encode("٣٤٥")
+
+
+def test_gguf_has_no_unknown_token_for_bytes(tmp_path):
+    vocabulary = tokenmill.Vocabulary((b"a", b"b"), ("gpt2",), "merges", (), (), False, unknown=0)
+    with pytest.raises(ConversionError, match="the unknown token, which GGUF does not have"):
+        tokenmill.Tokenizer(vocabulary).save(tmp_path / "x.gguf", format="gguf")

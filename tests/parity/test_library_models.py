@@ -369,9 +369,12 @@ SENTENCEPIECE = {
     "bytes": {"model_type": "unigram", "byte_fallback": True, "vocab_size": 330},
     "user symbols": {"model_type": "unigram", "user_defined_symbols": ["<sep>", "lowest"], "control_symbols": ["<c>"]},
     "suffix": {"model_type": "bpe", "treat_whitespace_as_suffix": True},
+    "no piece for a space": {
+        "model_type": "bpe", "byte_fallback": True, "control_symbols": ["\u2581"], "vocab_size": 345, "hard_vocab_limit": True,
+    },
     "words": {"model_type": "word"},
     "characters": {"model_type": "char"},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SENTENCEPIECE)

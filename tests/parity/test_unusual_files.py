@@ -166,6 +166,9 @@ FILES = {
     "white space that two added tokens take in": document(
         ALPHABET, added=[(256, "<x>", "rstrip"), (257, "  ")], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
     ),
+    "many added tokens in white space that one takes in": document(
+        ALPHABET, added=[(256, "<x>", "rstrip"), (257, " ")], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
+    ),
     "a template with the name of a byte": document(
         [*BYTES, MARK], added=[(257, "\x01", "special")], pre_tokenizer=metaspace(), decoder=LLAMA_DECODER, byte_fallback=True,
         post_processor=template(257, "\x01"),
@@ -178,6 +181,32 @@ FILES = {
         ["</w>", "a", "a</w>", "b", "b</w>"], decoder={"type": "BPEDecoder", "suffix": "</w>"}, end_of_word_suffix="</w>",
         unk_token="a", ignore_merges=True,
     ),
+    "one template after another": document(
+        [*ALPHABET], added=[(256, "<x>", "special"), (257, "</s>", "special")], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
+        post_processor={"type": "Sequence", "processors": [
+            BYTE_LEVEL, template(257, "</s>"), {"type": "BertProcessing", "cls": ["<x>", 256], "sep": ["</s>", 257]}, template(256, "<x>"),
+        ]},
+    ),
+    "an unknown letter beside all bytes": document(
+        ["a", "b", " ", *BYTES], decoder={"type": "Sequence", "decoders": [{"type": "ByteFallback"}, FUSE]}, byte_fallback=True,
+        unk_token="a", fuse_unk=True,
+    ),
+    "a split by the mark before spaces become it": document(
+        [MARK, "a", "b", "?", f"{MARK}{MARK}"], [(MARK, MARK)], decoder=decoder(MARK), unk_token="?",
+        pre_tokenizer=sequence({"type": "Split", "pattern": {"Regex": r"\S"}, "behavior": "Isolated", "invert": False}, metaspace()),
+    ),
+    "a space before an added token, and a mark": document(
+        ["a", "b", MARK, f"{MARK}{MARK}"], [(MARK, MARK)], added=[(4, "c", "normalized")], normalizer=PREPEND | {"prepend": " "},
+        pre_tokenizer=metaspace("always"), decoder=decoder(MARK), unk_token="a",
+    ),
+    "a mark before a text and behind an added token": document(
+        [MARK, "a", "b", "?"], added=[(4, "!", "normalized")], normalizer=normalizers(PREPEND, REPLACE),
+        pre_tokenizer=metaspace("always"), decoder=decoder(MARK), unk_token="?",
+    ),
+    "a byte whose name the normalizer changes": document(
+        [*BYTES, MARK, "a"], added=[(65, "<0x41>", "normalized")], normalizer=normalizers(PREPEND, REPLACE), decoder=LLAMA_DECODER,
+        byte_fallback=True,
+    ),
     "bytes of a suffix": document(
         ["a", *BYTES], pre_tokenizer={"type": "WhitespaceSplit"}, decoder={"type": "ByteFallback"}, end_of_word_suffix="</w>", byte_fallback=True,
     ),
@@ -185,7 +214,7 @@ FILES = {
 TEXTS = (
     "", "a", "<0x41>", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
     "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40, "<x>\x00 a",
-    "!a", "! a b", "a!b", "1a1", " 1 a", f"{MARK}</s>", "a </s>", "</s>", f"a{MARK}</s>b", f"b{MARK}c", "b c", "b ab a", f"c{MARK}d", "c", "AB",
+    "!a", "! a b", "a!b", "1a1", " 1 a", f"{MARK}</s>", "a </s>", "</s>", f"a{MARK}</s>b", f"b{MARK}c", "b c", "b ab a", f"c{MARK}d", "c", "AB", f"{MARK}c", "<x>         a",
 )  # fmt: skip
 
 
@@ -247,6 +276,31 @@ def test_an_empty_entry_is_decoded_to_nothing_by_the_library_too(tmp_path):
     assert tok.get_vocab() == theirs.get_vocab() and tok.n_vocab == 3
 
 
+@pytest.mark.parametrize(
+    "last",
+    [{"type": "WordPiece", "prefix": "##", "cleanup": True}, {"type": "Strip", "content": " ", "start": 1, "stop": 1}],
+)
+def test_a_stream_waits_for_the_end_if_the_decoder_changes_the_joined_text(tmp_path, last):
+    file = document(["a", " ", ","], decoder={"type": "Sequence", "decoders": [FUSE, last]}, unk_token="a")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+    tok, theirs = tokenmill.load(tmp_path / "tokenizer.json"), tokenizers.Tokenizer.from_str(json.dumps(file))
+    for text in ("a ,a", " a , a ", "a "):
+        ids, stream = tok.encode(text), tok.stream_decoder()
+        assert "".join(map(stream.feed, ids)) + stream.finish() == tok.decode(ids) == theirs.decode(ids), text
+
+
+def test_of_two_tokens_that_are_normalized_to_one_text_the_last_is_matched(tmp_path):
+    """tokenizers matches one or the other each time it opens the file."""
+    names = [f"{letter}{n}" for letter in "Aa" for n in range(16)]
+    added = [(256 + id, name, "normalized") for id, name in enumerate(names)]
+    file = document(
+        ALPHABET, added=added, normalizer={"type": "Lowercase"}, pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL
+    )
+    (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+    tok = tokenmill.load(tmp_path / "tokenizer.json")
+    assert [tok.encode(f"A{n}!") for n in range(16)] == [[272 + n, tok.token_to_id("!")] for n in range(16)]
+
+
 def test_a_saved_decoder_makes_no_bytes_of_names(tmp_path):
     file = document(["<unk>", " ", MARK, "a"], added=[(4, "<0x41>")], pre_tokenizer=metaspace("always"), unk_token="<unk>",
                     decoder=metaspace("never"))  # fmt: skip
@@ -292,6 +346,11 @@ def test_control_tokens_that_the_normalizer_of_a_library_writes_stay_text(tmp_pa
             document(["a"], added=[(1, "\t", "normalized")], pre_tokenizer={"type": "UnicodeScripts"},
                      normalizer={"type": "Strip", "strip_left": True, "strip_right": True}),
             r"added_tokens: nothing is left of '\\t'",
+        ),
+        (
+            document(["a"], added=[(1, "<x>", "special")],
+                     post_processor={"type": "Sequence", "processors": [template(1, "<x>")] * 3}),
+            "post_processor: a template makes more than two parts",
         ),
         *((document(["a"], normalizer={"type": "Precompiled", "precompiled_charsmap": map}), "map is (cut short|damaged)") for map in DAMAGED_MAPS),
     ],

@@ -7,6 +7,8 @@ import pytest
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError
+from tokenmill.tokenizer import batches
+from tokenmill.vocabulary import Normalization
 
 LONG = 1 << 16  # characters
 BYTES = tuple(bytes([i]) for i in range(256))
@@ -71,3 +73,30 @@ def test_surrogates_late_in_the_text(tok, text):
     for lone in ("\ud800", "\udfff"):
         assert tok.encode(long + lone + long) == tok.encode(long + "\ufffd" + long)
     assert tok.encode(long + "\ud83d\ude00") == tok.encode(long + "😀")
+
+
+@pytest.mark.parametrize("step, text", [("NFC", "te\u0301"), ("Lowercase", "tT"), ("NFC", "été, ")])
+def test_a_long_text_is_divided_where_normalization_changes_nothing(monkeypatch, step, text):
+    monkeypatch.setattr(batches, "LONG_TEXT", 100)
+    monkeypatch.setattr(batches, "PIECE", 3000)
+    tokens = (*BYTES, "é".encode(), "té".encode(), b"tt")
+    merges = [(0xC3, 0xA9, 256), (ord("t"), 256, 257), (ord("t"), ord("t"), 258)]
+    tok = Tokenizer(
+        Vocabulary(tokens, ("e|T|[^eT]+",), "merges", merges, (), False, normalization=Normalization((step,)))
+    )
+    for k in range(20):
+        long = "." * k + text * 3000
+        assert tok.encode(long, num_threads=2) == tok.encode(long, num_threads=1) == tok.to_hf().encode(long).ids
+
+
+def test_a_long_text_is_not_divided_beside_a_mark_of_ascii(monkeypatch):
+    monkeypatch.setattr(batches, "LONG_TEXT", 100)
+    monkeypatch.setattr(batches, "PIECE", 3000)
+    changes = Normalization(add_prefix_space="first", space_mark="_")
+    merges = [(0, 1, 2)]
+    tok = Tokenizer(
+        Vocabulary((b" ", b"a", b" a", b"b"), (), "merges", merges, (), False, "characters", normalization=changes)
+    )
+    for k in range(20):
+        text = "b" * k + "_ab_a" * 2000
+        assert tok.encode(text, num_threads=2) == tok.encode(text, num_threads=1)

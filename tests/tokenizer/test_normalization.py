@@ -283,3 +283,25 @@ def test_a_pattern_that_matches_nothing_is_replaced_as_in_rust(pattern, expected
     """No empty match is directly after another match."""
     step = ("ReplaceRegex", pattern, "-")
     assert normalizer_of([step])("baac") == normalization.align([step], "baac")[0] == expected
+
+
+def test_a_cut_before_a_letter_that_joins_a_mark():
+    """The pattern cuts before e, and the accent makes it another letter; or before a capital, which becomes small."""
+    tokens = (*(bytes([i]) for i in range(256)), "é".encode(), "té".encode(), b"tt")
+    merges = [(0xC3, 0xA9, 256), (ord("t"), 256, 257), (ord("t"), ord("t"), 258)]
+    for step, pattern, text, ids in [("NFC", "e|[^e]+", "te\u0301", [257]), ("Lowercase", "T|[^T]+", "tT", [258])]:
+        normalization = Normalization((step,))
+        tok = Tokenizer(Vocabulary(tokens, (pattern,), "merges", merges, (), False, normalization=normalization))
+        assert tok.encode(text) == tok.to_hf().encode(text).ids == ids
+        assert tok.encode(f"{text}," * 200) == tok.to_hf().encode(f"{text}," * 200).ids
+        assert tok.encode_batch([text] * 9) == [ids] * 9
+
+
+@pytest.mark.parametrize("step", ["Lowercase", "StripAccents"])
+def test_every_character_as_in_tokenizers(step):
+    """Also letters and marks that are others in the Unicode of an old Python, or of a new one."""
+    theirs, ours = getattr(normalizers, step)(), normalizer_of([step])
+    points = [*range(0xD800), *range(0xE000, 0x110000)]
+    for start in range(0, len(points), 128):
+        text = "".join(map(chr, points[start : start + 128]))
+        assert ours(text) == theirs.normalize_str(text), hex(points[start])

@@ -149,6 +149,7 @@ def _may_be_pretoken(token: AddedToken, normalizers: tuple[Step, ...], byte_leve
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
     """Put the added tokens into `vocab` if Hugging Face's reader would assign them wrong ids otherwise."""
     contents = [token.content for token in added]
+    letters = [token for token in added if len(token.content) == 1 and token.content not in vocab]
     ordinary = len(vocab)
     wanted = {token.content: token.id for token in added}
     highest = max(vocab.values(), default=-1)
@@ -158,14 +159,18 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
                 put_text(vocab, content, id, "tokenizer.json")
         if assigned_ids(contents, vocab) == assigned_ids(contents, vocab, from_highest=True) == wanted:
             break
-    if vocabulary.whole_pretokens and len(vocab) > ordinary:
-        for token in added:
-            if _may_be_pretoken(token, vocabulary.normalization.normalizers, vocabulary.alphabet == "bytes"):
-                raise ConversionError(
-                    f"the added token {token.content!r} must be in the vocabulary of tokenizer.json to keep its id "
-                    f"{token.id}. There it is a token of ordinary text too, so some texts would get other ids. Give the "
-                    "added tokens the ids that follow the ordinary tokens."
-                )
+    normalizers, byte_level = vocabulary.normalization.normalizers, vocabulary.alphabet == "bytes"
+    may_be_pretoken = [token for token in added if _may_be_pretoken(token, normalizers, byte_level)]
+    spelt = may_be_pretoken if vocabulary.whole_pretokens and len(vocab) > ordinary else []
+    for token in letters:  # a token that the text spells is matched first
+        if token.content in vocab and (token.special or (not token.normalized and token in may_be_pretoken)):
+            spelt = [token]
+    for token in spelt:
+        raise ConversionError(
+            f"the added token {token.content!r} must be in the vocabulary of tokenizer.json to keep its id "
+            f"{token.id}. There it is a token of ordinary text too, so some texts would get other ids. Give the "
+            "added tokens the ids that follow the ordinary tokens."
+        )
 
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
@@ -412,8 +417,15 @@ def _check_combinations(
         needed = [*CHARACTERS] if splitting.byte_level else needed if model["unk_token"].value else []
         if None in map(tables.get, needed):
             model["byte_fallback"].unsupported("tokenizers puts unknown tokens behind those of bytes")
+        kept = {*NORMALIZERS, "StripAccents", ("Replace", " ", mark)}
+        for token, item in zip(added, root["added_tokens"], strict=True):
+            if token.normalized and token.content in BYTE_TEXTS and not kept.issuperset(normalizers):
+                item.unsupported("the normalizer changes the name of a byte, which is then decoded as text")
+    in_sections = splitting.add_prefix_space is True and any(token.normalized for token in added)
+    if in_sections and mark and ("Prepend", mark) in normalizers:
+        root["pre_tokenizer"].unsupported(f"it puts {mark} behind added tokens, and the normalizer only before a text")
     if mark and ("Replace", " ", mark) not in normalizers:
-        written = any(mark in str(argument) for step in normalizers for argument in step)
+        written = any({" ", mark} & {*str(argument)} for step in normalizers for argument in step)
         for token, item in zip(added, root["added_tokens"], strict=True):
             if token.normalized and (written or token.lstrip or token.rstrip or {" ", mark} & {*token.content}):
                 item.unsupported(f"it is found before spaces become {mark}, and tokenmill does not tell the two apart")

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Literal
 
 from ..errors import ConversionError
@@ -58,7 +58,7 @@ def steps_of(node: Json) -> Iterator[Json]:
     if node["type"].value != "Sequence":
         yield node
         return
-    name = next((name for name in ("normalizers", "pretokenizers") if not node[name].absent), "decoders")
+    name = next((name for name in ("normalizers", "pretokenizers", "processors") if not node[name].absent), "decoders")
     for step in node[name]:
         yield from steps_of(step)
 
@@ -167,50 +167,63 @@ def check_mark(mark: str, steps: tuple[Step, ...], node: Json) -> None:
 
 def read_post_processor(node: Json, added: Mapping[int, str]) -> Template:
     """Return the template of a post-processor; `node` may be absent or a sequence. added: the added tokens by id."""
-    if node.absent:
-        return NO_TEMPLATE
+    single: list[Items] = [((0, 0),)]
+    pair: list[Items] = [((0, 0),), ((1, 1),)]
+    trims: Trims = ""
+    for step in steps_of(node):
+        single, pair = _processed(step, single, added), _processed(step, pair, added)
+        trims = trims or _read_trims(step)
+    if not single:
+        node.fail("a template makes more than two parts of a text, so that tokenizers cannot apply the next one")
+    return Template(tuple(chain(*single)), tuple(chain(*pair)), trims)
+
+
+def _processed(node: Json, parts: list[Items], added: Mapping[int, str]) -> list[Items]:
+    """Return the parts of a text after a post-processor, to which the next one applies; none if tokenizers cannot apply this one."""
     kind = node["type"].expect(str)
-    if kind == "Sequence":
-        steps = [read_post_processor(step, added) for step in node["processors"]]
-        template = next((step for step in reversed(steps) if step[:2] != NO_TEMPLATE[:2]), NO_TEMPLATE)
-        return template._replace(trims=next((step.trims for step in steps if step.trims), ""))
-    if kind == "TemplateProcessing":
-        return Template(_read_items(node, "single", added), _read_items(node, "pair", added))
     if kind == "ByteLevel":
-        return Template(trims=_read_trims(node))
-    if kind in ("BertProcessing", "RobertaProcessing"):
-        cls, sep = ((next(iter(node[name]), node[name]).expect(str), 0) for name in ("cls", "sep"))
-        text, other = (0, 0), (1, 0)
-        if kind == "RobertaProcessing":
-            return Template((cls, text, sep), (cls, text, sep, sep, other, sep), _read_trims(node))
-        return Template((cls, text, sep), (cls, text, sep, (1, 1), (sep[0], 1)))
-    node["type"].fail(f"the post-processor is {kind}; tokenmill reads those of tokenizers 0.22")
+        return parts
+    if kind == "TemplateProcessing":
+        rows = [_read_parts(node, name, added) for name in ("single", "pair")]
+        row = rows[len(parts) - 1] if len(parts) in (1, 2) else []
+        return [
+            part if text is None else tuple((item, type_id) for item, _ in parts[text]) for text, type_id, part in row
+        ]
+    if kind not in ("BertProcessing", "RobertaProcessing"):
+        node["type"].fail(f"the post-processor is {kind}; tokenmill reads those of tokenizers 0.22")
+    cls, sep = ((next(iter(node[name]), node[name]).expect(str), 0) for name in ("cls", "sep"))
+    if kind == "BertProcessing":
+        return [(*part, (sep[0], 1)) if n else (cls, *part, sep) for n, part in enumerate(parts)]
+    plain = (tuple((item, 0) for item, _ in part) for part in parts)
+    return [(sep if n else cls, *part, sep) for n, part in enumerate(plain)]
 
 
 def _read_trims(node: Json) -> Trims:
-    if not node.get("trim_offsets", bool, True):
+    if node["type"].value not in ("ByteLevel", "RobertaProcessing") or not node.get("trim_offsets", bool, True):
         return ""
     return "prefix" if node.get("add_prefix_space", bool, True) else "all"
 
 
-def _read_items(node: Json, name: str, added: Mapping[int, str]) -> Items:
-    items: list[tuple[str | int, int]] = []
+def _read_parts(node: Json, name: str, added: Mapping[int, str]) -> list[tuple[int | None, int, Items]]:
+    """Return the rows of a template: the number of a text, or None and the tokens."""
+    rows: list[tuple[int | None, int, Items]] = []
     for item in node[name]:
         if item["SpecialToken"].absent:
             sequence = item["Sequence"]
             if (letter := sequence["id"].value) not in ("A", "B"):
                 sequence["id"].fail(f"the text is {letter!r}; expected 'A' or 'B'")
-            items.append(("AB".index(letter), sequence.get("type_id", int, 0)))
+            rows.append(("AB".index(letter), sequence.get("type_id", int, 0), ()))
             continue
         key, type_id = item["SpecialToken"]["id"].expect(str), item["SpecialToken"].get("type_id", int, 0)
-        special = node["special_tokens"][key]
+        special, items = node["special_tokens"][key], list[tuple[str | int, int]]()
         for token, id in zip_longest(special["tokens"], special["ids"]):  # the id counts: names may be made up
             if token is not None:
                 items.append((added.get(id.expect(int) if id else -1) or token.expect(str), type_id))
-    texts = sorted(item for item, _ in items if isinstance(item, int))
-    if texts != [0, 1][: 1 + (name == "pair")] and (items or name == "single"):
+        rows.append((None, type_id, tuple(items)))
+    texts = sorted(text for text, *_ in rows if text is not None)
+    if texts != [0, 1][: 1 + (name == "pair")] and (rows or name == "single"):
         node[name].fail("the template does not have each text once")
-    return tuple(items)
+    return rows
 
 
 def post_processor_json(template: Template, ids: Mapping[str, int]) -> dict[str, Any] | None:
@@ -287,6 +300,8 @@ class PreTokenizer:
             if self._is_metaspace and mark != self.space_mark:
                 node.unsupported(f"{self.space_mark} stands for spaces already")
             self.space_mark, self._is_metaspace = mark, True
+            for pattern in self.split_patterns:
+                _checked_for_mark(pattern, mark, node)
             adds = node.get("add_prefix_space", bool, True)
             scheme = node.get("prepend_scheme", str, "always" if adds else "never")
             if scheme not in ("always", "first", "never"):

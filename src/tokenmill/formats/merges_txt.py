@@ -181,6 +181,11 @@ def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     texts = token_texts(vocabulary, tokens)
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     for token in one_name_each(vocabulary, []):
+        if token.content in CHARACTERS and token.content not in vocab:
+            what = (
+                f"the added token {token.content!r} would stand for a byte in vocab.json, where that byte has no token"
+            )
+            raise ConversionError(f"{what}. Write tokenizer.json instead.")
         put_text(vocab, token.content, token.id, "vocab.json")
     lines = [_VERSION, *(f"{texts[left]} {texts[right]}" for left, right, _ in rows)]
     notes += losses(vocabulary)
@@ -261,7 +266,11 @@ def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoRet
 
 
 def refuse_flags(vocabulary: Vocabulary, target: str) -> None:
-    """Raise ConversionError for an added token with a flag that `target` lacks."""
+    """Raise ConversionError for an added token with a flag that `target` lacks, and for bytes that become the unknown token."""
+    is_unknown = vocabulary.alphabet == "bytes" and vocabulary.unknown is not None
+    if is_unknown and not {*vocabulary.tokens}.issuperset(bytes([byte]) for byte in range(256)):
+        what = f"bytes without a token become the unknown token, which {target} does not have"
+        raise ConversionError(f"{what}. Write tokenizer.json instead.")
     for token in vocabulary.added_tokens:
         if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
             raise ConversionError(

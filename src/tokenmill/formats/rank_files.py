@@ -105,12 +105,12 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 def covering_pattern(pattern: str) -> str:
     """Return `pattern` for tiktoken, which drops text between matches: that text becomes a match."""
     from ..split.compiler import uncovered  # late: to read a file, nothing is compiled
+    from ..split.syntax import parse
+    from ..split.tree import may_be_empty
 
     if uncovered(pattern) == "":
         return pattern
-    from ..split.backtracking import to_regex  # late: the regex module takes longer to import than a file to read
-
-    if to_regex(pattern).search("") is not None:
+    if may_be_empty(parse(pattern)):  # also an alternative that looks at the text before it
         raise ConversionError(
             f"the split pattern {pattern!r} can match the empty text, which tiktoken does not support"
         )

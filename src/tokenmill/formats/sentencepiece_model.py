@@ -78,8 +78,11 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     normalizer = NormalizerSpec(map if isinstance(map, bytes) else b"", *(bool(normalizing.get(n, 1)) for n in (3, 4)))
     kept = [texts[id] for id in pieces.special if kinds[id] == Kind.USER_DEFINED]
     unused = any(kinds[id] == Kind.UNUSED for id in pieces.special)
+    # A space without a piece becomes the bytes of its mark.
+    marks = [kinds[id] for id in pieces.special if texts[id] == MARK] or [Kind.NORMAL] * (MARK in texts)
+    bare = bool(training.get(35)) and not {Kind.NORMAL, Kind.USER_DEFINED}.intersection(marks)
     # 24: treat_whitespace_as_suffix
-    if algorithm != BPE or unused or training.get(24) or _meets_spaces(normalizer, kept):
+    if algorithm != BPE or unused or bare or training.get(24) or _meets_spaces(normalizer, kept):
         from .library_files import sentencepiece_of_library  # late: most models need only the kernels
 
         return _with_roles(sentencepiece_of_library(data, pieces, _ALGORITHMS[algorithm]), training)

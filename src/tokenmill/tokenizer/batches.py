@@ -14,6 +14,7 @@ from ..errors import UsageError, WrongTypeError
 from ..kernels.machine import threads_for
 from .core import Core
 from .encoding._batch_cy import Batch
+from .normalization import normalizer_of
 from .special import Plan
 
 if TYPE_CHECKING:
@@ -111,13 +112,15 @@ class _DependentPiece(Exception):
 def _borders(core: Core, text: str | bytes) -> list[int]:
     """Return the borders at which a long text may be divided, from 0 to its length.
 
-    They are certain cuts outside of added tokens. Normalization of characters does not look across ASCII.
+    They are certain cuts outside of added tokens, between characters of ASCII that stay as they are. Normalization of characters
+    does not look across two of them.
     """
     borders = [0]
     splitter, changes = core.dividing_splitter, core.vocabulary.normalization
     if splitter is None:
         return borders
     normalizes = changes.normalizers or changes.space_mark
+    change = normalizer_of((*changes.other_steps, ("Replace", changes.space_mark or " ", " ")))
     before_spaces = tuple(text.encode() for text in splitter.special_tokens) if changes.prepends else ()
     around = 1024 + 4 * max((len(token.content) for token in core.vocabulary.added_tokens), default=0)
     for middle in range(PIECE, len(text) - PIECE // 2, PIECE):
@@ -128,7 +131,11 @@ def _borders(core: Core, text: str | bytes) -> list[int]:
             continue
         first = len(data) // 4
         cut = splitter.certain_cut(data, first, len(data) - first)
-        while cut and ((normalizes and (data[cut - 1] | data[cut]) >= 0x80) or data.endswith(before_spaces, 0, cut)):
+        while cut:
+            pair = data[cut - 1 : cut + 1].decode(errors="replace")
+            stays = data[cut - 1 : cut + 2].isascii() and change(pair) == pair
+            if (stays or not normalizes) and not data.endswith(before_spaces, 0, cut):
+                break
             cut = splitter.certain_cut(data, first, cut)
         if cut:
             border = middle - around + (len(data[:cut].decode()) if isinstance(text, str) else cut)

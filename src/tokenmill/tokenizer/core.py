@@ -182,12 +182,13 @@ class Core:
     @lazy
     def unknown_runs(self) -> re.Pattern[str]:
         """Matches neighbouring characters without a token, which become one unknown id; or the unknown token's own character."""
-        vocabulary, byte_tokens = self.vocabulary, {*self.vocabulary.byte_tokens}
+        vocabulary, byte_tokens = self.vocabulary, {*self.vocabulary.byte_tokens} - {None}
         ordinary = [(id, token) for id, token in enumerate(vocabulary.tokens) if token and id not in byte_tokens]
         ids = {token.decode(errors="ignore"): id for id, token in ordinary}
         known = {re.escape(text): id for text, id in ids.items() if len(text) == 1}
         unknown = [text for text, id in known.items() if id == vocabulary.unknown]
-        return re.compile("|".join([*unknown, f"[^{''.join(known)}]+" if known else "(?s:.)+"]))
+        without = [] if byte_tokens else [f"[^{''.join(known)}]+" if known else "(?s:.)+"]
+        return re.compile("|".join([*unknown, *without]))
 
     @lazy
     def ordered_tokens(self) -> list[tuple[bytes, int]]:

@@ -13,6 +13,8 @@ from numbers import Integral
 from typing import Any
 
 from ..errors import UsageError
+from ..formats.file_content import Json
+from ..formats.huggingface_sections import steps_of
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
@@ -91,6 +93,15 @@ class LibraryCore(Core):
     def byte_ids(self) -> frozenset[int]:
         """The tokens of byte fallback. Neighbouring ones are decoded together."""
         return frozenset(id for id, text in enumerate(self.spellings) if text and re.fullmatch("<0x[0-9A-F]{2}>", text))
+
+    @lazy
+    def changes_joined_text(self) -> bool:
+        """True if the decoder changes text after it has joined the tokens, so that a later id may change all of it."""
+        decoder = getattr(self.model.tokenizer, "decoder", None)
+        steps = [] if decoder is None else [*steps_of(Json(json.loads(decoder.__getstate__()), ""))]
+        kinds = [step["type"].value for step in steps]
+        joined = next((n for n, kind in enumerate(kinds, 1) if kind in ("ByteLevel", "Fuse")), len(kinds))
+        return any(step["type"].value != "Fuse" and step["stop"].value != 0 for step in steps[joined:])
 
     # Encoding
 
@@ -207,7 +218,7 @@ class LibraryStreamDecoder(StreamDecoder):
         several = (ids,) if isinstance(ids, Integral) else self._core.checked_ids(ids)
         new = [int(id) for id in several if id not in self._skipped_ids]
         self._ids += new
-        if self._core.byte_ids.issuperset(new):
+        if self._core.changes_joined_text or self._core.byte_ids.issuperset(new):
             return ""
         end = len(self._ids)
         while end and self._ids[end - 1] in self._core.byte_ids:

@@ -239,7 +239,7 @@ def _change_of(name: str, *arguments) -> Change:
     if name == "Replace":
         return lambda text: text.replace(*arguments)
     if name == "Lowercase":  # each character alone: a sigma at the end of a word is one like any other
-        return lambda text: text.lower() if text.isascii() else "".join(map(str.lower, text))
+        return lambda text: text.lower() if text.isascii() else "".join(map(str.lower, text)).translate(_capitals())
     if name == "StripAccents":
         return _strip_accents
     return lambda text: _edited(text, _edits(text, name, *arguments))
@@ -253,12 +253,29 @@ def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     return "".join([*texts, text[done:]])
 
 
+@cache
+def _capitals() -> dict[int, int]:
+    """The small letters of the capital letters that Unicode 14 to 17 have and an older Python does not know."""
+    small = {0x1C89: 0x1C8A, 0x2C2F: 0x2C5F, 0xA7CB: 0x264, 0xA7DC: 0x19B}
+    pairs = (0xA7C0, 0xA7CC, 0xA7CE, 0xA7D0, 0xA7D2, 0xA7D4, 0xA7D6, 0xA7D8, 0xA7DA)
+    vithkuqi = [n for n in range(0x10570, 0x10596) if n not in (0x1057B, 0x1058B, 0x10593)]
+    for capitals, distance in (
+        (pairs, 1),
+        (vithkuqi, 39),
+        (range(0x10D50, 0x10D66), 32),
+        (range(0x16EA0, 0x16EB9), 27),
+    ):
+        small |= {n: n + distance for n in capitals}
+    return small
+
+
 def _strip_accents(text: str) -> str:
-    """Remove the marks of Unicode 9.0."""
+    """Remove the marks of Unicode 9.0. Two of them are letters now, and one mark is punctuation there."""
     if text.isascii():
         return text
-    unassigned = _unassigned()
-    return "".join(c for c in text if not unicodedata.category(c).startswith("M") or unassigned.match(c))
+    letters, unassigned = "\u1cf2\u1cf3", _unassigned()
+    marks = {c for c in {*text} if unicodedata.category(c).startswith("M") and not unassigned.match(c)}
+    return "".join(c for c in text if c not in letters and (c not in marks or c == "\U000111c9"))
 
 
 def _normalize(text: str, form: str) -> str:

@@ -102,7 +102,8 @@ class AddedTokens:
 
     def _make_sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
         """Return the kernel's treatment of a text with the tokens `contents`, None if there is nothing to do; and its steps."""
-        tokens = [self.by_content[content] for content in contents]
+        # Of two tokens that are normalized to one text, the last in the file is matched.
+        tokens = [token for content, token in self.by_content.items() if content in contents]
         raw = _finder_of({token.content: token for token in tokens if not token.normalized})
         changes, mark = self.normalization, self.normalization.space_mark
         steps, prefix = changes.other_steps, PREFIXES[changes.add_prefix_space]

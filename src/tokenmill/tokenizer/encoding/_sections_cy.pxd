@@ -73,7 +73,7 @@ cdef class Sections:
     cdef void next_token(self, Finder finder, const uint8_t* text, size_t done, size_t length, NextToken* token) noexcept nogil
     # The bytes of the stretch text[0:length] before the first character that may change.
     cdef size_t passing(self, const uint8_t* text, size_t length) noexcept nogil
-    # True if the characters right before and right after `at` never change, and no token includes both.
-    cdef bint separates(self, const uint8_t* text, size_t start, size_t at, size_t length) noexcept nogil
+    # True if the characters right before and right after `at` never change, also not with those after them, and no token includes both.
+    cdef bint separates(self, const uint8_t* text, size_t start, size_t at, size_t end) noexcept nogil
     # True if a space is put before the section text[at:...]. first: 2 if the text begins there, 1 if the stretch does.
     cdef bint prefixed(self, const uint8_t* text, size_t at, int first) noexcept nogil

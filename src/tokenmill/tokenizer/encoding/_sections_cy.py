@@ -407,19 +407,26 @@ class Sections:
             return 0
         return length if self.check is None else self.check.passing(text, length)
 
-    def separates(self, text, start, at, length):
+    def separates(self, text, start, at, end):
         before: cython.size_t = at - 1
         first: uint32_t = 0
         second: uint32_t = 0
+        third: uint32_t = 0
         while before > start and text[before] & 0xC0 == 0x80:
             before -= 1
-        return (
-            tm_utf8_read(text + before, at - before, cython.address(first)) == at - before
-            and tm_utf8_read(text + at, length - at, cython.address(second)) > 0
-            and self.check.class_of(first) == 1
-            and self.check.class_of(second) == 1
-            and (self.inside is None or not self.inside.joins(first, second))
-        )
+        size = tm_utf8_read(text + at, end - at, cython.address(second))
+        if (
+            size == 0
+            or tm_utf8_read(text + before, at - before, cython.address(first)) != at - before
+            or self.check.class_of(first) != 1
+            or self.check.class_of(second) != 1
+            or (self.inside is not None and self.inside.joins(first, second))
+        ):
+            return False
+        if at + size == end or tm_utf8_read(text + at + size, end - at - size, cython.address(third)) == 0:
+            return True
+        # Otherwise the second may join it, or a mark behind it. No character of ASCII joins, except in a character map.
+        return self.check.class_of(third) == 1 or (third < 0x80 and self.check.exact != 1)
 
     def prefixed(self, text, at, first):
         if self.prefix == NO_PREFIX:

@@ -87,8 +87,9 @@ cdef class Stages:
     # begins and ends at a clean cut.
     cdef Py_ssize_t changed_stretch(self, State state, const uint8_t* text, size_t at, size_t fail, size_t end,
                                      Sections sections) noexcept nogil
-    # The last clean cut in text[start:length], 0 for none: a certain cut between two characters that no surrounding text changes.
-    cdef size_t clean_cut(self, const uint8_t* text, size_t start, size_t length, Sections sections) noexcept nogil
+    # The last clean cut in text[start:length], 0 for none: a certain cut between two characters that no surrounding text changes, in
+    # a stretch that ends at text[end].
+    cdef size_t clean_cut(self, const uint8_t* text, size_t start, size_t length, size_t end, Sections sections) noexcept nogil
     # Encode text[0:length] as it is after normalization.
     cdef Py_ssize_t changed(self, State state, const uint8_t* text, size_t length, Sections sections) noexcept nogil
     # Encode the start of the section text[at:length] with a space before it.

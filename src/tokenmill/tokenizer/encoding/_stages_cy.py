@@ -191,7 +191,7 @@ class Stages:
         )
         while at < end:
             if local:
-                begin = max(at, self.clean_cut(text, at, fail, sections))
+                begin = max(at, self.clean_cut(text, at, fail, end, sections))
                 if fail == end:
                     begin = end
                 if begin - at > room:
@@ -199,7 +199,7 @@ class Stages:
                 until = 0
                 while until == 0 and begin < end:
                     limit = fail + 1 + room
-                    until = end if limit >= end else self.clean_cut(text, fail, limit, sections)
+                    until = end if limit >= end else self.clean_cut(text, fail, limit, end, sections)
                     room = min(2 * room, SLICE)  # where much changes, few and large windows are faster
             state.in_stretch = False
             while at < begin:
@@ -224,13 +224,13 @@ class Stages:
                     fail = at + sections.check.passing(text + at, end - at)
         return 0
 
-    def clean_cut(self, text, start, length, sections):
+    def clean_cut(self, text, start, length, end, sections):
         at: cython.size_t = length
         while at > start:
             at = self.scanner.cut(text, start, at)
             if at <= start:
                 break
-            if sections.separates(text, start, at, length):
+            if sections.separates(text, start, at, end):
                 return at
         return 0
 
@@ -401,7 +401,9 @@ class Stages:
         rest: cython.size_t = state.waiting_limit - start
         state.n_waiting = 0
         state.waiting_from = state.waiting_end
-        if n > 0 and not state.ids.reserve(state.waiting_end - start + n + 4, state.ids.used + rest // 2 if rest > HOLD else 0):
+        # An added token in white space that the one before includes may end before `start`.
+        size: cython.size_t = state.waiting_end - start if state.waiting_end > start else 0
+        if n > 0 and not state.ids.reserve(size + n + 4, state.ids.used + rest // 2 if rest > HOLD else 0):
             return NO_MEMORY
         while d < state.n_ended and state.ended[d] == 0:  # empty documents
             state.id_ends[d] = state.ids.used
