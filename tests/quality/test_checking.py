@@ -66,6 +66,8 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
     assert check(Tokenizer(TH_THE), Tokenizer(as_ranks), fuzz=300).difference is None
     holes = as_ranks.replace(tokens=(*as_ranks.tokens, None, None))
     assert proof(TH_THE, holes)
+    words = TH_THE.replace(split_patterns=(r"\s+",))
+    assert proof(words, words.replace(dropped=" ")) is None
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,7 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
         {"added_tokens": (END._replace(special=False),)},
         {"added_tokens": (END._replace(rstrip=True),)},
         {"events": np.array([(116, 104, 256)], np.int32)},
+        {"byte_patterns": ("t",)},
         {"whole_pretokens": True, "tokens": (*BYTES, b"th", b"the", b"never")},
     ],
     ids=str,

@@ -112,7 +112,7 @@ def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
     """Return the reason why two vocabularies give the same ids on every text, or None if their tables do not prove it."""
     if vocabulary.fingerprint() == other.fingerprint():
         return "the vocabularies are the same: tokens, order, patterns and added tokens"
-    attributes = ("split_patterns", "alphabet", "unknown", "normalization", "library")
+    attributes = ("split_patterns", "alphabet", "unknown", "normalization", "dropped", "byte_patterns", "library")
     if any(getattr(vocabulary, name) != getattr(other, name) for name in attributes):
         return None
     if {*vocabulary.added_tokens} != {*other.added_tokens} or vocabulary.alphabet != "bytes":
