@@ -7,7 +7,7 @@ from fractions import Fraction
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
 from event_counts import count_events
-from tokenmill import WordCounts
+from tokenmill import AddedToken, WordCounts
 from tokenmill.quality.replay import junk_table, replay, swallowed_tokens, thresholds_table
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -24,6 +24,14 @@ def test_worked_example():
     (row,) = junk_table(LOW, found, 0.9).rows
     assert (row[0].content, row[1].content, row[3:]) == (b"ow", b"low", (110, 100, 10))
     assert junk_table(LOW, found, 0.95).rows == []
+
+
+def test_added_tokens_are_no_junk():
+    """They are not among the ordinary tokens, of which the share is, even where merges make them too."""
+    counts = WordCounts.from_mapping({b"low": 90})
+    added = LOW.replace(added_tokens=(AddedToken("ow", 256, special=False),))
+    assert [f.id for f in swallowed_tokens(LOW, replay(LOW, counts))] == [256]
+    assert swallowed_tokens(added, replay(added, counts)) == []
 
 
 def test_a_threshold_is_reached_exactly():

@@ -51,6 +51,7 @@ class Usage:
     words: runs of characters other than white space; None for word counts, which do not record them.
     counts: uint64, the count of each distinct pretoken.
     ids, tokens_by_pretoken: the result of `encode_pretokens`.
+    dropped: characters that have no token and are dropped; see `Tokenizer.count_dropped`.
     """
 
     by_id: np.ndarray = field(repr=False)
@@ -62,9 +63,11 @@ class Usage:
     counts: np.ndarray = field(repr=False)
     ids: np.ndarray = field(repr=False)
     tokens_by_pretoken: np.ndarray = field(repr=False)
+    dropped: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        sums, columns = ("by_id", "tokens", "pretokens", "bytes", "characters"), ("counts", "ids", "tokens_by_pretoken")
+        sums = ("by_id", "tokens", "pretokens", "bytes", "characters", "dropped")
+        columns = ("counts", "ids", "tokens_by_pretoken")
         both: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in sums}
         both |= {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in columns}
         words = None if self.words is None or other.words is None else self.words + other.words
@@ -93,15 +96,16 @@ def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None 
 def measure_texts(tok: Tokenizer, texts: Iterable[str]) -> Usage:
     """Encode whole texts with a tokenizer that another library runs: it has no pretokens and no merges to replay."""
     by_id = np.zeros(n_ids(tok), np.uint64)
-    nbytes = characters = 0
+    nbytes = characters = dropped = 0
     texts = iter(texts)
     while batch := list(islice(texts, BATCH)):
         ids, _ = tok.encode_batch_to_numpy(batch, disallowed_special=())
         by_id += np.bincount(ids, minlength=len(by_id)).astype(np.uint64)
         nbytes += sum(len(text.encode("utf-8", "replace")) for text in batch)
         characters += sum(map(len, batch))
+        dropped += sum(map(tok.count_dropped, batch))
     empty = np.zeros(0, np.int64)
-    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, None, empty.astype(np.uint64), empty, empty)
+    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, None, empty.astype(np.uint64), empty, empty, dropped)
 
 
 def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
@@ -323,12 +327,20 @@ RENYI = Measure(
     Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
     lambda judged: renyi_efficiency(judged.usage.by_id, judged.size),
 )
+LOSSES = (  # what the tokens do not represent
+    Measure(
+        Column("unknown tokens", "count"),
+        lambda judged: int(judged.usage.by_id[[*unknown_ids(judged.tok.vocabulary)]].sum()),
+    ),
+    Measure(Column("dropped characters", "count"), lambda judged: judged.usage.dropped),
+)
 TEXT_MEASURES = (
     BYTES,
     _total("characters"),
     _total("words"),
     _total("pretokens"),
     TOKENS,
+    *LOSSES,
     *DENSITY,
     _quotient("tokens per pretoken", best=""),
     USED,
@@ -362,10 +374,14 @@ def overview_table(tok: Tokenizer) -> Table:
 
 
 def text_table(judged: Judgement) -> Table:
-    """The figures of a text, in one column. Those of pretokens are left out where more than the split pattern decides on them."""
+    """The figures of a text, in one column, with those of LOSSES if it has any.
+
+    Those of pretokens are left out where more than the split pattern decides on them.
+    """
     usage, vocabulary = judged.usage, judged.tok.vocabulary
     pretokens = bool(vocabulary.split_patterns) and not vocabulary.has_superwords and usage.pretokens > 0
     measures = [measure for measure in TEXT_MEASURES if pretokens or "pretoken" not in measure.column.name]
+    measures = [measure for measure in measures if measure not in LOSSES or measure.compute(judged)]
     rows = [(column.name, Figure(compute(judged), column)) for column, compute in measures]
     unknown = " Word counts alone do not record how many there are." if usage.words is None else ""
     note = f"A word is a run of characters other than white space.{unknown} {RENYI_CAUTION}"

@@ -33,7 +33,7 @@ from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress
 from ..training.loops import pair_weight
 from ..vocabulary import Vocabulary
-from .metrics import slices
+from .metrics import ordinary_tokens, slices
 from .tables import Column, Table, Token
 
 if TYPE_CHECKING:
@@ -174,15 +174,15 @@ class Swallowed(NamedTuple):
 
 
 def swallowed_tokens(vocabulary: Vocabulary, replay: Replay) -> list[Swallowed]:
-    """Return every remaining token that a merge used, with its highest IoS, the highest first; without the alphabet."""
+    """Return every ordinary token that a merge used, with its highest IoS, the highest first; without the alphabet."""
     merges = np.flatnonzero((replay.happened > 0) & (replay.events[:, 1] >= 0))
     columns = (column[merges].tolist() for column in (replay.events, replay.happened, replay.left, replay.right))
-    skip, final = replay.alphabet | vocabulary.removed, replay.final.tolist()
+    candidates, final = ordinary_tokens(vocabulary).keys() - replay.alphabet, replay.final.tolist()
     tokens: dict[int, Swallowed] = {}
     for (left, right, new), times, *befores in zip(*columns, strict=True):
         merged = 2 * times if left == right else times
         for id, before in zip((left, right), befores, strict=True):
-            if id not in skip and (id not in tokens or merged / before > tokens[id].ios):
+            if id in candidates and (id not in tokens or merged / before > tokens[id].ios):
                 tokens[id] = Swallowed(id, merged / before, new, before, merged, final[id])
     return sorted(tokens.values(), key=lambda token: (-token.ios, -token.before, token.id))
 
