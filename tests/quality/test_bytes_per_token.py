@@ -98,6 +98,7 @@ def test_a_vocabulary_without_merges_has_no_ios(tmp_path, kind):
     plain, other = tokenmill.train_from_iterator([TEXT], 400), of_library(tmp_path, kind)
     (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8", newline="")
     one = tokenmill.inspect(other, text=tmp_path / "text.txt")
+    assert str(one.table("vocabulary").pairs("what", "value")["split pattern"]) == "by the library"
     assert "swallowed" not in {finding.key for finding in one.findings}
     assert not {table.key for table in one.tables} & {"thresholds", "junk"}
     assert "IoS" not in str(one.tiles) and one.table("references").column("IoS ≥ 0.9")[0] is None

@@ -356,6 +356,7 @@ def overview_table(tok: Tokenizer) -> Table:
     tokens, decode_only = ordinary_tokens(vocabulary).values(), decode_only_ids(vocabulary)
     count, number = Column("", "count"), Column("", "number", digits=3)
     superwords = "; then superwords of whole pretokens" if vocabulary.has_superwords else ""
+    without_pattern = "by the library" if vocabulary.library else "none: a text is one pretoken"
     rows: list[tuple[Cell, ...]] = [
         ("ordinary tokens", Figure(len(tokens), count)),
         ("added tokens", Figure(len(vocabulary.added_tokens), count)),
@@ -364,7 +365,7 @@ def overview_table(tok: Tokenizer) -> Table:
         *([("decode-only tokens", Figure(len(decode_only), count))] if decode_only else []),
         ("merging", ORDERS[vocabulary.order] + superwords),
         ("alphabet", vocabulary.alphabet),
-        ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
+        ("split pattern", " then ".join(vocabulary.split_patterns) or without_pattern),
         ("mean bytes of a token", Figure(ratio(sum(map(len, tokens)), len(tokens)), number)),
         ("mean characters of a token", Figure(mean_token_characters(tok), number)),
         ("word-initial tokens", Figure(word_initial_share(tok), Column("", "share"))),
@@ -373,19 +374,24 @@ def overview_table(tok: Tokenizer) -> Table:
     return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
 
 
-def text_table(judged: Judgement) -> Table:
-    """The figures of a text, in one column, with those of LOSSES if it has any.
+def text_table(judged: Judgement, scale: int = 1) -> Table:
+    """The figures of a text, in one column, with those of LOSSES if it has any. scale: see `EvaluationText.scale`.
 
     Those of pretokens are left out where more than the split pattern decides on them.
     """
-    usage, vocabulary = judged.usage, judged.tok.vocabulary
-    pretokens = bool(vocabulary.split_patterns) and not vocabulary.has_superwords and usage.pretokens > 0
+    usage, pretokens = judged.usage, has_pretokens(judged.tok.vocabulary)
     measures = [measure for measure in TEXT_MEASURES if pretokens or "pretoken" not in measure.column.name]
     measures = [measure for measure in measures if measure not in LOSSES or measure.compute(judged)]
     rows = [(column.name, Figure(compute(judged), column)) for column, compute in measures]
+    rows += [("counts are multiplied by", Figure(scale, BYTES.column))] if scale > 1 else []
     unknown = " Word counts alone do not record how many there are." if usage.words is None else ""
     note = f"A word is a run of characters other than white space.{unknown} {RENYI_CAUTION}"
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
+
+
+def has_pretokens(vocabulary: Vocabulary) -> bool:
+    """Return whether the split pattern alone cuts text into pretokens."""
+    return bool(vocabulary.split_patterns) and not vocabulary.has_superwords
 
 
 def measured_table(
@@ -442,12 +448,13 @@ def languages_table(judged: Judgements) -> Table:
     return Table("languages", "Parity between languages", columns, rows, note)
 
 
-def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]]) -> Table:
+def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]], pretokens: bool = True) -> Table:
     """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text.
 
     domains: the word counts of each, their usage, and the word counts of its text before normalization.
+    pretokens: whether the counted words are pretokens; see `has_pretokens`.
     """
-    sums = np.zeros((4, len(SCRIPTS)))  # rows: pretokens, tokens, bytes, characters
+    sums = np.zeros((4, len(SCRIPTS)))  # rows: words, tokens, bytes, characters
 
     def add(first_row: int, counts: WordCounts, *columns: np.ndarray) -> None:
         texts = (pretoken.decode("utf-8", "replace") for pretoken, _ in counts.items())
@@ -460,9 +467,9 @@ def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]]) -> Ta
         add(0, counts, np.ones(len(counts)), usage.tokens_by_pretoken)
         add(2, original, np.diff(original.offsets), characters_by_pretoken(original))
     rows = []
-    for script, (pretokens, tokens, size, characters) in zip(SCRIPTS, sums.T.tolist(), strict=True):
+    for script, (words, tokens, size, characters) in zip(SCRIPTS, sums.T.tolist(), strict=True):
         if tokens:
-            fertility = None if script == SCRIPTS[0] else tokens / pretokens
+            fertility = tokens / words if pretokens and script != SCRIPTS[0] else None
             rows.append((script, round(size), round(tokens), size / tokens, characters / tokens, fertility))
     rows.sort(key=lambda row: -row[1])
     columns = (
@@ -477,6 +484,7 @@ def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]]) -> Ta
         "Each pretoken counts for the script of its first letter. Tokens per pretoken is the fertility over the words of the "
         "split pattern. In a script without spaces a pretoken may be a whole sentence; there, characters per token says "
         "more. A space that the tokenizer puts before a text counts too."
+        + ("" if pretokens else " Text that a token may span counts as one pretoken.")
     )
     return Table("scripts", "By script", columns, rows, note)
 

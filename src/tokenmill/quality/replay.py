@@ -204,8 +204,8 @@ def thresholds_table(swallowed: Sequence[Swallowed], size: int, thresholds: Sequ
     )
     note = (
         "The IoS (intersection over self) of a token in a merge is the share of its occurrences that the merge takes; 1 if "
-        "none is left. It is counted by replaying all merges on this text without removing anything. Training with a "
-        "threshold removes tokens as it goes, which changes later merges."
+        "none is left. It is counted by replaying all merges on this text, and removes only what the vocabulary itself "
+        "removes. Training with a threshold removes tokens as it goes, which changes later merges."
     )
     return Table("thresholds", "Tokens that a threshold would call junk", columns, rows, note)
 
