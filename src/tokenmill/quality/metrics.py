@@ -144,9 +144,12 @@ def n_ids(tok: Tokenizer) -> int:
 
 @lru_cache(maxsize=2)
 def one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
-    """Return the tokenizer for which any text is one pretoken: no split, no added tokens, no normalization."""
+    """Return the tokenizer for which any text is one pretoken: no split, no added tokens, no normalization.
+
+    Text that begins with a dropped character is a dropped pretoken.
+    """
     normalization = Normalization(space_mark=vocabulary.normalization.space_mark)
-    changes: dict[str, Any] = {"split_patterns": (), "dropped": "", "normalization": normalization}
+    changes: dict[str, Any] = {"split_patterns": (), "normalization": normalization}
     if vocabulary.has_superwords:
         superwords = {*vocabulary.superwords[:, 2].tolist()}
         tokens = (None if id in superwords else token for id, token in enumerate(vocabulary.tokens))

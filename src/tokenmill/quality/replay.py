@@ -18,7 +18,7 @@ Junk are the tokens whose IoS reaches a threshold.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,8 +29,10 @@ import numpy as np
 
 from ..counting import WordCounts
 from ..events import event_table
+from ..formats.byte_alphabet import to_text, to_token
 from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress
+from ..split import Splitter
 from ..training.loops import pair_weight
 from ..vocabulary import Vocabulary
 from .metrics import ordinary_tokens, slices
@@ -62,7 +64,7 @@ class Replay:
 
 def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None = None) -> Replay:
     """Replay every event of `vocabulary` over `counts`, which must be split by its split pattern."""
-    events = events_of(vocabulary)
+    events, counts = events_of(vocabulary), _merged_parts(vocabulary, counts)
     table = event_table(vocabulary, events)
     happened = np.zeros(len(events), np.uint64)
     start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last element is for symbols without a token
@@ -77,6 +79,20 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
             progress("replay", rows.stop, len(counts))
     left, right = _frequencies(events, table if vocabulary.order == "events" else None, happened, start)
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
+
+
+def _merged_parts(vocabulary: Vocabulary, counts: WordCounts) -> WordCounts:
+    """Return the counts of the parts of pretokens in which merges happen: what `byte_patterns` cut, nothing of dropped pretokens."""
+    if not vocabulary.dropped and not vocabulary.byte_patterns:
+        return counts
+    splitter, parts = Splitter(*vocabulary.byte_patterns), Counter[bytes]()
+    for pretoken, times in counts.items():
+        if pretoken.decode("utf-8", "replace")[0] in vocabulary.dropped:
+            continue
+        spelt = to_text(pretoken).encode()
+        for start, end in pairwise([0, *splitter.ends(spelt)]):
+            parts[to_token(spelt[start:end].decode()) or b""] += times
+    return WordCounts.from_mapping(parts)
 
 
 @lru_cache(maxsize=4)
