@@ -286,7 +286,9 @@ def in_event_order(tok: Tokenizer, *advice: object) -> Tokenizer:
     If each merge comes after the merges that make its parts, and each token is made once, then no merge makes an earlier
     one possible again. The earliest merge that applies is then always a later one, as in event order.
     """
-    vocabulary = tok.vocabulary
+    vocabulary, refusal = tok.vocabulary, "removals cannot be inserted into the merges of this tokenizer: "
+    if vocabulary.dropped or vocabulary.byte_patterns:
+        raise UsageError(f"{refusal}it drops white space, or cuts the bytes of pretokens. ", *advice)
     merges, stray = vocabulary.events, _out_of_order(vocabulary)
     if vocabulary.order == "ranks":
         merges, unbuilt = merges_of_ranks(vocabulary.tokens)
@@ -300,8 +302,7 @@ def in_event_order(tok: Tokenizer, *advice: object) -> Tokenizer:
         if stray is None:
             return ordered
     raise UsageError(
-        f"removals cannot be inserted into the merges of this tokenizer: replaying them in order does not give token {stray}, "
-        f"{vocabulary.tokens[stray]!r}. ",
+        f"{refusal}replaying them in order does not give token {stray}, {vocabulary.tokens[stray]!r}. ",
         *advice,
     )
 
