@@ -267,6 +267,13 @@ def test_comparison_says_which_is_best_and_how_sure(tok, tmp_path):
     assert "**" in found.table("compression").to_markdown()
 
 
+def test_a_tiny_difference_is_not_rounded_to_none(tmp_path):
+    (tmp_path / "text.txt").write_text("o" * 9000 + "er")
+    with_er, without = (Tokenizer(make_vocabulary([*BYTES, *tokens])) for tokens in ([b"er"], []))
+    found = tokenmill.compare({"with": with_er, "without": without}, tmp_path / "text.txt")
+    assert finding(found, "density").statement == "with needs the fewest tokens: less than 0.1% fewer than without."
+
+
 def test_the_fairest_tokenizer_is_named_only_if_it_is_apart_and_not_worse(tok):
     published = references.references()
     gpt2, cl100k = published["gpt2"], published["cl100k_base"]  # 0.320 and 0.350

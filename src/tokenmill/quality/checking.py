@@ -352,19 +352,17 @@ def reordered_texts(vocabulary: Vocabulary, other: Vocabulary) -> Iterator[str]:
     for merge in common if moved else ():
         starting[merge[0]].append(merge)
         ending[merge[1]].append(merge)
-    overlaps = (
-        pair
-        for left, right in sorted(moved)
-        for pair in itertools.chain(
-            (((left, right), after) for after in starting[right]), ((before, (left, right)) for before in ending[left])
-        )
+    overlaps = itertools.chain.from_iterable(
+        (*((merge, after) for after in starting[merge[1]]), *((before, merge) for before in ending[merge[0]]))
+        for merge in sorted(moved)
     )
-    pairs = (
-        (first, second)
-        for first, second in itertools.islice(overlaps, _MAX_OVERLAPS)
-        if (ranks[first] < ranks[second]) != (other_ranks[first] < other_ranks[second])
-    )
-    for (left, middle), (_, right) in itertools.islice(pairs, _MAX_DIFFERING):
+
+    def swapped(pair: tuple[_Merge, _Merge]) -> bool:
+        first, second = pair
+        return (ranks[first] < ranks[second]) != (other_ranks[first] < other_ranks[second])
+
+    swaps = filter(swapped, itertools.islice(overlaps, _MAX_OVERLAPS))
+    for (left, middle), (_, right) in itertools.islice(swaps, _MAX_DIFFERING):
         text = (left + middle + right).decode("utf-8", "ignore")
         yield from (text, f" {text}")
 

@@ -136,7 +136,8 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
     if interval is not None and best == base:  # `interval` is relative to the best
         interval = Interval(1 / interval.ratio, 1 / interval.high, 1 / interval.low)
     saved = 1 - tokens[best] / max(1, tokens[other])
-    statement = f"{best} needs the fewest tokens: {percent(saved)} fewer than {other}"
+    fewer = percent(saved) if saved >= 0.0005 else "less than 0.1%"
+    statement = f"{best} needs the fewest tokens: {fewer} fewer than {other}"
     if not saved:
         statement = f"{best} and {other} need the same number of tokens, the fewest"
     elif interval is not None:
