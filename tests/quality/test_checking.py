@@ -76,6 +76,9 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
     assert check(Tokenizer(TH_THE), Tokenizer(as_ranks), fuzz=300).difference is None
     holes = as_ranks.replace(tokens=(*as_ranks.tokens, None, None))
     assert proof(TH_THE, holes)
+    unmade = ranks([b"qzk"])  # a token only as a whole pretoken
+    assert proof(unmade, unmade.replace(whole_pretokens=False)) is None
+    assert proof(as_ranks, as_ranks.replace(whole_pretokens=False))
     words = TH_THE.replace(split_patterns=(r"\s+",))
     assert proof(words, words.replace(dropped=" ")) is None
 
