@@ -41,12 +41,12 @@ from .metrics import (
     ratio,
     require_same_split,
     require_unchanged,
-    scripts_table,
     unnormalized,
 )
 from .names import free_name, given_name, group_name, text_name
 from .replay import Swallowed, swallowed_tokens
 from .replay import replay as replay_events
+from .scripts import scripts_table
 from .tables import Table
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
