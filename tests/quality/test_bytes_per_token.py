@@ -98,6 +98,7 @@ def test_a_vocabulary_without_merges_has_no_ios(tmp_path, kind):
     plain, other = tokenmill.train_from_iterator([TEXT], 400), of_library(tmp_path, kind)
     (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8", newline="")
     one = tokenmill.inspect(other, text=tmp_path / "text.txt")
+    assert str(one.table("vocabulary").pairs("what", "value")["split pattern"]) == "by the library"
     assert "swallowed" not in {finding.key for finding in one.findings}
     assert not {table.key for table in one.tables} & {"thresholds", "junk"}
     assert "IoS" not in str(one.tiles) and one.table("references").column("IoS ≥ 0.9")[0] is None
@@ -125,4 +126,24 @@ def test_an_unknown_token_is_no_encoding(tmp_path, kind):
     assert density.statement.startswith("other needs the fewest tokens") and density.level == "look"
     assert re.search(r"other uses its unknown token [\d,]+ times", density.advice)
     assert both.summary.startswith("other needs the fewest tokens for this text, but cannot represent all of it")
-    assert "without some characters of" in tokenmill.inspect(other).summary
+    one = tokenmill.inspect(other, text=tmp_path / "text.txt")
+    assert "without some characters of" in one.summary
+    text = one.table("text").pairs("what", "value")
+    assert text["unknown tokens"].value > 0 and "dropped characters" not in text
+    assert "unknown tokens" not in tokenmill.inspect(plain, text=tmp_path / "text.txt").table("text").column("what")
+
+
+def test_dropped_characters_are_no_compression(tmp_path):
+    """Text that is dropped costs no token, so a tokenizer that knows little of the text seems the best."""
+    tokenmill.train_from_iterator([TEXT], 60, alphabet="characters").save(tmp_path / "few")
+    with pytest.warns(UserWarning, match="dropped"):
+        few = tokenmill.load(tmp_path / "few", drop_unknown=True)
+    (tmp_path / "text.txt").write_text("low\n" + "ქართული " * 300, encoding="utf-8")
+    both = tokenmill.compare({"few": few, "plain": tokenmill.train_from_iterator([TEXT], 300)}, tmp_path / "text.txt")
+    assert both.summary.startswith("few needs the fewest tokens for this text, but cannot represent all of it")
+    density = next(finding for finding in both.findings if finding.key == "density")
+    assert density.advice == "few drops 2,100 characters: it cannot represent all of this text."
+    assert "Georgian" in both.table("references").column("costs most")[0]
+    assert both.table("references").column("Gini of 20 languages")[0] is None
+    one = tokenmill.inspect(few, text=tmp_path / "text.txt")
+    assert str(one.table("text").pairs("what", "value")["dropped characters"]) == "2,100"

@@ -38,12 +38,22 @@ def test_texts_are_texts_or_pairs_with_their_source():
 
 
 def test_the_own_tokens_are_tried_before_generated_texts():
-    """Two merges at swapped ranks show on a token, however long the fuzz is."""
-    extra = [b"qz", b"zk", b"qzk"]
-    one = merges(extra, [(113, 122, 256), (122, 107, 257), (256, 107, 258)])
-    swapped = merges(extra, [(122, 107, 257), (113, 122, 256), (256, 107, 258)])
-    found = check(Tokenizer(one), Tokenizer(swapped), fuzz=0)
+    """A merge that only one has shows on its token, however long the fuzz is."""
+    tokens, rows = [b"qz", b"qzk"], [(113, 122, 256), (256, 107, 257)]
+    found = check(Tokenizer(merges(tokens, rows)), Tokenizer(merges(tokens, rows[:1])), fuzz=0)
     assert found.difference is not None and "tokens of the vocabularies" in found.difference.source
+
+
+def test_merges_in_another_order_are_tried_on_texts_where_they_overlap():
+    """No token shows that the last merge has another place, and no generated text."""
+    tokens, rows = [b"qz", b"jx", b"xk", b"zj"], [(113, 122, 256), (106, 120, 257), (120, 107, 258), (122, 106, 259)]
+    for moved in ([0, 3, 1, 2], [3, 0, 1, 2]):
+        other = merges(tokens, [rows[i] for i in moved])
+        found = check(Tokenizer(merges(tokens, rows)), Tokenizer(other), fuzz=0)
+        assert found.difference.source == "merges in another order"
+        assert found.difference.text in ("qzj", "zjx")
+    apart = merges(tokens, [rows[i] for i in (1, 0, 2, 3)])
+    assert check(Tokenizer(merges(tokens, rows)), Tokenizer(apart), fuzz=0).difference is None
 
 
 def differ(vocabulary, other, **options):
@@ -66,6 +76,11 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
     assert check(Tokenizer(TH_THE), Tokenizer(as_ranks), fuzz=300).difference is None
     holes = as_ranks.replace(tokens=(*as_ranks.tokens, None, None))
     assert proof(TH_THE, holes)
+    unmade = ranks([b"qzk"])  # a token only as a whole pretoken
+    assert proof(unmade, unmade.replace(whole_pretokens=False)) is None
+    assert proof(as_ranks, as_ranks.replace(whole_pretokens=False))
+    words = TH_THE.replace(split_patterns=(r"\s+",))
+    assert proof(words, words.replace(dropped=" ")) is None
 
 
 @pytest.mark.parametrize(
@@ -79,6 +94,7 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
         {"added_tokens": (END._replace(special=False),)},
         {"added_tokens": (END._replace(rstrip=True),)},
         {"events": np.array([(116, 104, 256)], np.int32)},
+        {"byte_patterns": ("t",)},
         {"whole_pretokens": True, "tokens": (*BYTES, b"th", b"the", b"never")},
     ],
     ids=str,
@@ -87,6 +103,26 @@ def test_every_difference_of_two_vocabularies_is_found(fields):
     difference = differ(TH_THE, TH_THE.replace(**fields))
     assert difference.ids != difference.other_ids
     assert len(difference.text) <= 40
+
+
+def test_text_that_normalizers_and_added_tokens_name_is_tried():
+    replacing = TH_THE.replace(normalization=Normalization((("Replace", "\ua66e", "o"),)))
+    assert differ(TH_THE, replacing, fuzz=0).text == "\ua66e"
+    lower = [
+        TH_THE.replace(
+            normalization=Normalization(("Lowercase",)), added_tokens=(AddedToken("<X>", 300, False, normalized=flag),)
+        )
+        for flag in (False, True)
+    ]
+    assert differ(*lower, fuzz=0).text == "<x>"
+
+
+@pytest.mark.parametrize("ending", ["|'s", "|'t", "|'re", "|'ve", "|'m", "|'ll", "|'d"])
+def test_a_contraction_that_one_pattern_lacks_is_found(ending):
+    pattern = "|'s|'t|'re|'ve|'m|'ll|'d|[^\\p{L}]?\\p{L}+|[^\\p{L}]"
+    tokens = [b"so", b"th", b"ea", b"er", b"mo", b"lo", b"do"]
+    with_it, without = (ranks(tokens, text[1:]) for text in (pattern, pattern.replace(ending, "", 1)))
+    differ(with_it, without, fuzz=0)
 
 
 @pytest.mark.parametrize("split", [name for name in PATTERNS if name != "cl100k"])

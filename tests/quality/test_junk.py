@@ -7,7 +7,7 @@ from fractions import Fraction
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
 from event_counts import count_events
-from tokenmill import WordCounts
+from tokenmill import AddedToken, Tokenizer, WordCounts, inspect
 from tokenmill.quality.replay import junk_table, replay, swallowed_tokens, thresholds_table
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -24,6 +24,32 @@ def test_worked_example():
     (row,) = junk_table(LOW, found, 0.9).rows
     assert (row[0].content, row[1].content, row[3:]) == (b"ow", b"low", (110, 100, 10))
     assert junk_table(LOW, found, 0.95).rows == []
+
+
+def test_added_tokens_are_no_junk():
+    """They are not among the ordinary tokens, of which the share is, even where merges make them too."""
+    counts = WordCounts.from_mapping({b"low": 90})
+    added = LOW.replace(added_tokens=(AddedToken("ow", 256, special=False),))
+    assert [f.id for f in swallowed_tokens(LOW, replay(LOW, counts))] == [256]
+    assert swallowed_tokens(added, replay(added, counts)) == []
+
+
+def test_what_is_dropped_or_cut_before_merging_is_not_merged(tmp_path):
+    """Dropped white space has no tokens, though merges make tokens of it; what cuts the bytes of a pretoken comes before merges."""
+    rows = [(111, 119, 256), (108, 256, 257), (32, 32, 258), (258, 258, 259)]
+    plain = make_vocabulary([*BYTES, b"ow", b"low", b"  ", b"    "], rows, whole_pretokens=False)
+    plain = plain.replace(split_patterns=(r"\s+",))
+    (tmp_path / "text.txt").write_text("low    " * 3)
+    found = {}
+    for name, fields in {"plain": {}, "dropped": {"dropped": " "}, "cut": {"byte_patterns": ("l",)}}.items():
+        tok = Tokenizer(plain.replace(**fields))
+        report = inspect(tok, text=tmp_path / "text.txt")
+        tokens = report.table("text").pairs("what", "value")["tokens"].value
+        assert tokens == len(tok.encode("low    " * 3))
+        assert report.table("text").pairs("what", "value")["bytes"].value == 21
+        junk = report.table("junk")
+        found[name] = tokens, dict(zip([t.id for t in junk.column("token")], junk.column("merged"), strict=True))
+    assert found == {"plain": (6, {256: 3, 258: 6}), "dropped": (3, {256: 3}), "cut": (9, {258: 6})}
 
 
 def test_a_threshold_is_reached_exactly():

@@ -34,10 +34,10 @@ from tokenmill.quality.metrics import (
     measure_usage,
     ordinary_tokens,
     renyi_efficiency,
-    scripts_table,
     text_table,
     word_initial_share,
 )
+from tokenmill.quality.scripts import scripts_table
 from tokenmill.quality.token_lists import (
     rare_table,
     unused_table,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
-from tokenmill import AddedToken, Tokenizer, WordCounts
+from tokenmill import AddedToken, CountOptions, Tokenizer, WordCounts, count, inspect
 from tokenmill.errors import UsageError
 from tokenmill.quality.certificate import certify
 from tokenmill.quality.pruning import prune, shrink
@@ -34,6 +34,23 @@ def test_unused():
     assert result.needed == [*bytes_unused, 256] and result.id_map.tolist()[256:] == [256, 257, -1]
     rare = shrink(Tokenizer(vocabulary), text=WordCounts.from_mapping({b"low": 3, b"er": 9}), min_uses=4)
     assert rare.id_map.tolist()[256:] == [-1, -1, 256]
+
+
+def test_uses_are_those_of_the_weighted_text(tmp_path):
+    """With the weights 1 and 3/2 all counts are doubled, and the least number of uses with them."""
+    vocabulary = make_vocabulary([*BYTES, b"ow", b"er"], [(111, 119, 256), (101, 114, 257)])
+    (tmp_path / "a.txt").write_text("ow\n" * 3)
+    (tmp_path / "b.txt").write_text("er\n" * 3)
+    files, weights = [tmp_path / "a.txt", tmp_path / "b.txt"], {str(tmp_path / "b.txt"): "3/2"}
+    counts = count(files, split=vocabulary.split_patterns, options=CountOptions(weights=weights))
+    tok = Tokenizer(vocabulary)
+    assert shrink(tok, text=counts, min_uses=3).dropped == 0
+    assert shrink(tok, text=counts, min_uses=4).id_map.tolist()[256:] == [-1, 256]
+    report = inspect(tok, text=counts)
+    assert str(report.table("text").pairs("what", "value")["counts are multiplied by"]) == "2"
+    assert report.lead.endswith("Counts are times 2, the common denominator of the weights.")
+    plain = inspect(tok, text=count(files, split=vocabulary.split_patterns))
+    assert "multiplied" not in str(plain.table("text").rows) and "times" not in plain.lead
 
 
 @pytest.mark.parametrize("order", ["merges", "events", "ranks"])

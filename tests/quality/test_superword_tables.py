@@ -64,6 +64,7 @@ def test_inspect_judges_superwords_of_whole_pretokens(tmp_path):
     assert "worth_replacing" not in keys and "text" in keys
     assert dict(found.table("text").rows)["tokens"].value == len(tok.encode(TEXT))
     assert "pretokens" not in dict(found.table("text").rows)  # superwords join some of them
+    assert {*found.table("scripts").column("tokens per pretoken")} == {None}
     assert not any("tokenmill prune" in of.advice or "tokenmill shrink" in of.advice for of in found.findings)
     assert "superwords of whole pretokens" in str(dict(found.table("vocabulary").rows)["merging"])
     picky = tokenmill.inspect(tokenmill.train_from_iterator([TEXT], 280, refine=0.9))

@@ -189,6 +189,21 @@ def test_unreachable_tokens():
     assert kept.level == "look" and "1 of them not in" in kept.statement and kept.advice.startswith("Reuse their ids")
 
 
+@pytest.mark.parametrize("fields", [{"dropped": " "}, {"byte_patterns": ("t",)}], ids=str)
+def test_what_cannot_encode_by_events_is_judged_too(fields, tmp_path):
+    """Junk cannot be removed from it."""
+    word = b"abcdefghijklmnop"  # each of its beginnings is a token, swallowed by the next
+    rows = [(97, 98, 256), *((254 + n, word[n], 255 + n) for n in range(2, len(word)))]
+    tokens = [*BYTES, *(word[:n] for n in range(2, len(word) + 1))]
+    vocabulary = make_vocabulary(tokens, rows, whole_pretokens=False, split_patterns=(r"\s+",), **fields)
+    tok = Tokenizer(vocabulary)
+    (tmp_path / "text.txt").write_text((word.decode() + " ") * 6000)
+    junk = finding(tokenmill.inspect(tok, text=tmp_path / "text.txt"), "swallowed")
+    assert junk.advice == "They cannot be removed from this vocabulary; choose another one if rows are scarce."
+    with pytest.raises(UsageError, match="drops white space, or cuts the bytes of pretokens"):
+        tokenmill.prune(tok, ios=0.9, counts=tmp_path / "text.txt")
+
+
 def test_prune_unreachable(tmp_path):
     folder, text = tmp_path / "tok", tmp_path / "text.txt"
     Tokenizer(make_vocabulary([*BYTES, b"never"], [], split_patterns=(r".",))).save(folder)
@@ -250,6 +265,13 @@ def test_comparison_says_which_is_best_and_how_sure(tok, tmp_path):
     best = found.table("compression").best()
     assert {found.table("compression").rows[row][0] for row, _ in best} == {"large"}
     assert "**" in found.table("compression").to_markdown()
+
+
+def test_a_tiny_difference_is_not_rounded_to_none(tmp_path):
+    (tmp_path / "text.txt").write_text("o" * 9000 + "er")
+    with_er, without = (Tokenizer(make_vocabulary([*BYTES, *tokens])) for tokens in ([b"er"], []))
+    found = tokenmill.compare({"with": with_er, "without": without}, tmp_path / "text.txt")
+    assert finding(found, "density").statement == "with needs the fewest tokens: less than 0.1% fewer than without."
 
 
 def test_the_fairest_tokenizer_is_named_only_if_it_is_apart_and_not_worse(tok):

@@ -106,7 +106,7 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
     ConversionError, which names `target` and the first token in question, if rank order gives other ids.
     """
     tokens = list(vocabulary.tokens)
-    if vocabulary.order == "ranks":
+    if vocabulary.order == "ranks" and vocabulary.whole_pretokens:
         return tokens, []
     if vocabulary.order == "events":
         raise ConversionError(
@@ -115,7 +115,8 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
             OptionName("lossy", True),
             " to export the tokens that are present, encoded by rank.",
         )
-    rows = [tuple(row) for row in vocabulary.events.tolist()]
+    events = merges_of_ranks(tokens)[0] if vocabulary.order == "ranks" else vocabulary.events
+    rows = [tuple(row) for row in events.tolist()]
     merged = {new for _, _, new in rows}
     notes = []
     longer = [id for id, token in enumerate(tokens) if token and len(token) > 1]

@@ -34,7 +34,7 @@ MORE_TEXT = "SRC..."
 
 
 def _scripts() -> Iterable[str]:
-    from .metrics import SCRIPTS  # late: --help does not need NumPy
+    from .scripts import SCRIPTS  # late: --help does not need NumPy
 
     return SCRIPTS[1:-1]
 

@@ -258,7 +258,7 @@ def _ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
 
 def _tick_text(value: float, axis: Axis) -> str:
     if axis.unit == "share":
-        return f"{100 * value:.6f}".rstrip("0").rstrip(".") + " %"
+        return f"{100 * value:.6f}".rstrip("0").rstrip(".") + "%"
     return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
 
 

@@ -10,6 +10,8 @@ import io
 import itertools
 import os
 import random
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import index
@@ -27,6 +29,7 @@ from ..sources.documents import refuse_text
 from ..sources.find import OnSkip, Source, find_sources, report_skips
 from ..vocabulary import Vocabulary
 from .evaluation_text import text_blocks
+from .replay import events_of
 
 if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
@@ -34,12 +37,14 @@ if TYPE_CHECKING:
 
 _Texts = Iterable[tuple[str, str | bytes]]  # sources and texts
 _Encode = Callable[[Any], list[int] | None]  # None for a text with a byte or a character that has no token
+_Merge = tuple[bytes, bytes]
 _Mode = tuple[bool, _Encode, _Encode]  # whether special tokens are allowed, the encoders of both tokenizers
 
 _TEXT_SIZE = 1 << 16  # characters
 _BATCH = 64  # texts that several threads encode at a time
 _LINE = 32  # tokens in a text of tokens
 _MAX_DIFFERING = 4000  # tokens of one vocabulary only that are tried
+_MAX_OVERLAPS = 1_000_000  # pairs of merges that are compared
 _MAX_TRIES = 400  # encodings to shorten a difference
 
 # Most differences are at the edges: runs of white space, digits in threes, contractions in capitals, characters that
@@ -47,8 +52,8 @@ _MAX_TRIES = 400  # encodings to shorten a difference
 EDGE_CASES = (
     "", " ", "  ", "\n", "\r\n", "\t\t\t", " \n \r\n\t \n", "a", " a", "a ", "  a", "\na", "a\n\n\nb", "a  \n  b",
     "x\u00a0y", "Hello, world!", "The quick brown fox jumps over the lazy dog.", "naïve façade, Ærøskøbing, Þórr",
-    "don't DON'T don’t I'LL we'Ve 'tis", "it'ſ K'S ſ'ſ", "0 12 345 6789 01234567890", "3.14159 1,000,000 ½ ² Ⅷ ٣ ४५६",
-    "x=y+1; if(a!=b){return!c}", "def f(x):\n    return x ** 2\n",
+    "don't DON'T don’t I'LL we'Ve 'tis 'so 'the 'ready 'very 'most 'llo 'does", "it'ſ K'S ſ'ſ",
+    "0 12 345 6789 01234567890", "3.14159 1,000,000 ½ ² Ⅷ ٣ ४५६", "x=y+1; if(a!=b){return!c}", "def f(x):\n    return x ** 2\n",
     "\tfor (int i = 0; i < n; ++i)\r\n\t\tsum += a[i];\r\n", "https://example.org/a_b?c=d&e=%20#f",
     "foo_bar fooBar FooBAR FOO-bar", "....... !!! ??? --- ___ ***", "“quoted” ‘single’ «guillemets»", "漢字とひらがなとカタカナ",
     "한국어 문장입니다.", "Русский текст, українська мова", "Ελληνικά κείμενα", "שלום עולם", "مرحبا بالعالم", "हिन्दी भाषा",
@@ -112,7 +117,7 @@ def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
     """Return the reason why two vocabularies give the same ids on every text, or None if their tables do not prove it."""
     if vocabulary.fingerprint() == other.fingerprint():
         return "the vocabularies are the same: tokens, order, patterns and added tokens"
-    attributes = ("split_patterns", "alphabet", "unknown", "normalization", "library")
+    attributes = ("split_patterns", "alphabet", "unknown", "normalization", "dropped", "byte_patterns", "library")
     if any(getattr(vocabulary, name) != getattr(other, name) for name in attributes):
         return None
     if {*vocabulary.added_tokens} != {*other.added_tokens} or vocabulary.alphabet != "bytes":
@@ -160,10 +165,12 @@ def check(
             raise UsageError(f"library is {library!r}; give what formats.encode_with_library returns, or None")
     trial, seed = _Trial(tokenizer, other, library, threads_for(num_threads)), index(seed)
     both = (tokenizer.vocabulary, other.vocabulary)
+    reason = proof(*both)
     stages: list[tuple[str, _Texts, int | None]] = [
         ("text", (("text", text) if isinstance(text, str) else text for text in texts), None),
         ("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES)),
         ("tokens", (("a token that only one of them has", text) for text in distinguishing_texts(*both)), None),
+        ("merges", (("merges in another order", text) for text in (() if reason else reordered_texts(*both))), None),
         ("own tokens", (("the tokens of the vocabularies", text) for text in joined_tokens(both, seed)), None),
         ("fuzz", (("fuzz", text) for text in fuzzed_texts(both, fuzz, seed)), fuzz),
     ]
@@ -171,8 +178,7 @@ def check(
         stages.append(("bytes", (("fuzzed bytes", data) for data in fuzzed_bytes(both, fuzz // 4, seed)), fuzz // 4))
     with drawn(progress) as show:
         difference = next(filter(None, (trial.run(*stage, show) for stage in stages)), None)
-    reason = None if library else proof(*both)
-    return Agreement(reason, difference, trial.texts, trial.bytes, trial.tokens, trial.refused)
+    return Agreement(None if library else reason, difference, trial.texts, trial.bytes, trial.tokens, trial.refused)
 
 
 def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | None = None) -> Iterator[tuple[str, str]]:
@@ -316,10 +322,12 @@ def _shorten(text, differs: Callable[..., bool]):
 
 
 def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary) -> Iterator[str]:
-    """Yield texts that contain the tokens and added tokens that only one of the two has, or has under another id."""
-    differing_added = {*vocabulary.added_tokens} ^ {*other.added_tokens}
-    for added in sorted(differing_added, key=lambda added: (added.id, added.content)):
-        yield from (added.content, f"a{added.content}b", f" {added.content} {added.content}")
+    """Yield texts with what only one of the two has, or has under another id: tokens, added tokens, text that it replaces."""
+    steps = {*vocabulary.normalization.normalizers} ^ {*other.normalization.normalizers}
+    replaced = {text for step in steps if isinstance(step, tuple) for text in step[1:] if isinstance(text, str)}
+    added = {token.content for token in {*vocabulary.added_tokens} ^ {*other.added_tokens}}
+    for text in sorted(replaced | added):
+        yield from (text, f"a{text}b", f" {text} {text}", text.lower(), text.upper())
     tokens, other_tokens = (
         {(id, token) for id, token in enumerate(each.tokens) if token is not None and id not in each.removed}
         for each in (vocabulary, other)
@@ -328,6 +336,50 @@ def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary) -> Iterator[
     for _, token in differing[:: max(1, len(differing) // _MAX_DIFFERING)]:
         text = token.decode("utf-8", "ignore")
         yield from (text, f"a{text} {text}")
+
+
+def reordered_texts(vocabulary: Vocabulary, other: Vocabulary) -> Iterator[str]:
+    """Yield texts in which two merges overlap that come in another order: "abc" for ab and bc. At most _MAX_DIFFERING."""
+    ranks, other_ranks = (
+        {(each.tokens[left] or b"", each.tokens[right] or b""): rank for rank, (left, right, _) in rows if right >= 0}
+        for each in (vocabulary, other)
+        for rows in [enumerate(events_of(each).tolist())]
+    )
+    common = [merge for merge in ranks if merge in other_ranks]
+    moved = {*common} - _longest_ascending(common, other_ranks)
+    starting: dict[bytes, list[_Merge]] = defaultdict(list)
+    ending: dict[bytes, list[_Merge]] = defaultdict(list)
+    for merge in common if moved else ():
+        starting[merge[0]].append(merge)
+        ending[merge[1]].append(merge)
+    overlaps = itertools.chain.from_iterable(
+        (*((merge, after) for after in starting[merge[1]]), *((before, merge) for before in ending[merge[0]]))
+        for merge in sorted(moved)
+    )
+
+    def swapped(pair: tuple[_Merge, _Merge]) -> bool:
+        first, second = pair
+        return (ranks[first] < ranks[second]) != (other_ranks[first] < other_ranks[second])
+
+    swaps = filter(swapped, itertools.islice(overlaps, _MAX_OVERLAPS))
+    for (left, middle), (_, right) in itertools.islice(swaps, _MAX_DIFFERING):
+        text = (left + middle + right).decode("utf-8", "ignore")
+        yield from (text, f" {text}")
+
+
+def _longest_ascending(merges: Sequence[_Merge], ranks: dict[_Merge, int]) -> set[_Merge]:
+    """Return a longest subsequence of `merges` whose ranks ascend."""
+    ends: list[int] = []  # the least last rank of a subsequence of each length
+    before: dict[int, int] = {}
+    for rank in map(ranks.__getitem__, merges):
+        length = bisect_left(ends, rank)
+        before[rank] = ends[length - 1] if length else -1
+        ends[length : length + 1] = [rank]
+    ascending, rank = set(), ends[-1] if ends else -1
+    while rank >= 0:
+        ascending.add(rank)
+        rank = before[rank]
+    return {merge for merge in merges if ranks[merge] in ascending}
 
 
 def joined_tokens(vocabularies: Sequence[Vocabulary], seed: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import plural
 from .evaluation_text import EXCERPT, Judgement, Judgements
-from .metrics import USED, unknown_ids
+from .metrics import LOSSES, USED
 from .references import JUNK, Samples
 from .reporting import Finding
 from .tables import Cell, Column, Table
@@ -98,16 +98,19 @@ def compared_summary(judged: Judgements, figures: Samples) -> str:
     """Return one sentence: the tokenizers that need the fewest tokens, and those that treat languages most evenly."""
     least_tokens = min(each.usage.tokens for each in judged.values())
     least = [name for name, each in judged.items() if each.usage.tokens == least_tokens]
-    lossy = ", but cannot represent all of it" if any(_unknown(judged[name]) for name in least) else ""
+    lossy = ", but cannot represent all of it" if any(_losses(judged[name]) for name in least) else ""
     fair = _near_least(ginis) if (ginis := _ginis(figures)) else []
     unlike = len(fair) < len(ginis)
     fairest = f"; {listed(fair)} {'treat' if fair[1:] else 'treats'} languages most evenly" if unlike else ""
     return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{lossy}{fairest}."
 
 
-def _unknown(judgement: Judgement) -> int:
-    """Return the number of unknown tokens in the text."""
-    return int(judgement.usage.by_id[[*unknown_ids(judgement.tok.vocabulary)]].sum())
+def _losses(judgement: Judgement) -> str:
+    """Return what the tokenizer does with text that has no token, such as "drops 5 characters"; "" if there is none."""
+    unknown, dropped = (int(compute(judgement) or 0) for _, compute in LOSSES)
+    losses = [f"uses its unknown token {plural(unknown, 'time')}"] if unknown else []
+    losses += [f"drops {plural(dropped, 'character')}"] if dropped else []
+    return " and ".join(losses)
 
 
 def _ginis(figures: Samples) -> dict[str, float]:
@@ -133,7 +136,8 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
     if interval is not None and best == base:  # `interval` is relative to the best
         interval = Interval(1 / interval.ratio, 1 / interval.high, 1 / interval.low)
     saved = 1 - tokens[best] / max(1, tokens[other])
-    statement = f"{best} needs the fewest tokens: {percent(saved)} fewer than {other}"
+    fewer = percent(saved) if saved >= 0.0005 else "less than 0.1%"
+    statement = f"{best} needs the fewest tokens: {fewer} fewer than {other}"
     if not saved:
         statement = f"{best} and {other} need the same number of tokens, the fewest"
     elif interval is not None:
@@ -143,13 +147,13 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
         meaning += " The vocabularies differ in size, and a larger one should need fewer."
     unsure = not saved or interval is None or interval.low <= 1 <= interval.high
     advice = f"Use {best} for text like this."
-    if unknown := _unknown(judged[best]):
-        advice = f"{best} uses its unknown token {plural(unknown, 'time')}: it cannot represent all of this text."
+    if losses := _losses(judged[best]):
+        advice = f"{best} {losses}: it cannot represent all of this text."
     elif unsure:
         advice = "Compare on more documents: this text does not tell them apart."
     return Finding(
         "density",
-        "look" if unsure or unknown or best != base else "good",
+        "look" if unsure or losses or best != base else "good",
         statement + ".",
         "an interval that does not contain 0%, by bootstrap over documents",
         meaning,

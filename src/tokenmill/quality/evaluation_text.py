@@ -34,18 +34,19 @@ from ..tokenizer.offsets import text_sections
 from ..vocabulary.lazy import lazy
 from .metrics import (
     Usage,
+    has_pretokens,
     measure_texts,
     measure_usage,
     ordinary_tokens,
     ratio,
     require_same_split,
     require_unchanged,
-    scripts_table,
     unnormalized,
 )
 from .names import free_name, given_name, group_name, text_name
 from .replay import Swallowed, swallowed_tokens
 from .replay import replay as replay_events
+from .scripts import scripts_table
 from .tables import Table
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -153,6 +154,11 @@ class EvaluationText:
     @property
     def names(self) -> list[str]:
         return list(self.sources)
+
+    @property
+    def scale(self) -> int:
+        """The common denominator of the weights, by which all counts are multiplied; 1 without weighted word counts."""
+        return max(getattr(source, "scale", 1) for source in self.sources.values())
 
     def counts(self, tok: Tokenizer, progress: Progress | None = None) -> list[WordCounts]:
         """Return the word counts of each domain, split as `tok` splits. Pretokens that superwords may join count as one.
@@ -382,7 +388,7 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
         swallowed = swallowed_tokens(tok.vocabulary, replayed)
     usages = text.usages(tok, None if counts else progress)
     originals = text.counts(unnormalized(tok)) if counts else []
-    scripts = scripts_table(zip(counts, usages.values(), originals, strict=False))
+    scripts = scripts_table(zip(counts, usages.values(), originals, strict=False), has_pretokens(tok.vocabulary))
     usage = reduce(add, usages.values())
     text.refuse_empty(usage.bytes)
     if not usage.tokens:

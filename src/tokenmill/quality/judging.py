@@ -118,8 +118,8 @@ def inspect(
             judged = judge(tok, domains, show)
             usage = judged.usage
             sizes = f"{plural(usage.bytes, 'byte')}, {plural(usage.tokens, 'token')}"
-            lead = f"Judged on {', '.join(domains.names)}: {sizes}."
-            tables += [metrics.text_table(judged), metrics.domains_table(judged)]
+            lead = f"Judged on {', '.join(domains.names)}: {sizes}.{_weighted(domains)}"
+            tables += [metrics.text_table(judged, domains.scale), metrics.domains_table(judged)]
             tables += [languages_table({name: judged})] if domains.are_parallel else []
             tables.append(judged.scripts)
             if judged.swallowed is not None:
@@ -159,6 +159,11 @@ def inspect(
         )
         inspection.tiles = _tiles(inspection)
         return inspection
+
+
+def _weighted(text: EvaluationText) -> str:
+    """Return a sentence on weighted word counts; "" for text that is not weighted."""
+    return f" Counts are times {text.scale:,}, the common denominator of the weights." if text.scale > 1 else ""
 
 
 def _domains(text: Text, num_threads: int | None, read: ReadOptions | None) -> EvaluationText:
@@ -209,7 +214,7 @@ def compare(
         comparison = Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
-            lead=f"Judged on {', '.join(domains.names)}: {plural(judged[base].usage.bytes, 'byte')}. Relative figures compare with the first tokenizer.",
+            lead=f"Judged on {', '.join(domains.names)}: {plural(judged[base].usage.bytes, 'byte')}.{_weighted(domains)} Relative figures compare with the first tokenizer.",
             about={"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in named.items()}},
             tables=tables,
             findings=compared(judged, figures, differences),
@@ -350,7 +355,6 @@ def measure_sizes(
     if short := [tok.n_vocab for size, tok in tokenizers.items() if tok.n_vocab < size]:
         note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
-    scale = max(getattr(source, "scale", 1) for source in text.sources.values())  # of weighted counts
     for size, tok in sorted(tokenizers.items()):
         usage = text.usage(tok, progress)
         text.refuse_empty(usage.bytes)
@@ -361,7 +365,7 @@ def measure_sizes(
             gain = quotient - 1
             if tok.n_vocab == size and growth >= LEAST_GROWTH:
                 doubling = quotient ** (1 / log2(growth)) - 1
-        rows.append((size, usage.tokens // scale, density, gain, doubling))
+        rows.append((size, usage.tokens // text.scale, density, gain, doubling))
     columns = (
         Column("vocabulary size", "count"),
         Column("tokens of the text", "count"),

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,6 +51,7 @@ class Usage:
     words: runs of characters other than white space; None for word counts, which do not record them.
     counts: uint64, the count of each distinct pretoken.
     ids, tokens_by_pretoken: the result of `encode_pretokens`.
+    dropped: characters that have no token and are dropped; see `Tokenizer.count_dropped`.
     """
 
     by_id: np.ndarray = field(repr=False)
@@ -62,9 +63,11 @@ class Usage:
     counts: np.ndarray = field(repr=False)
     ids: np.ndarray = field(repr=False)
     tokens_by_pretoken: np.ndarray = field(repr=False)
+    dropped: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        sums, columns = ("by_id", "tokens", "pretokens", "bytes", "characters"), ("counts", "ids", "tokens_by_pretoken")
+        sums = ("by_id", "tokens", "pretokens", "bytes", "characters", "dropped")
+        columns = ("counts", "ids", "tokens_by_pretoken")
         both: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in sums}
         both |= {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in columns}
         words = None if self.words is None or other.words is None else self.words + other.words
@@ -93,15 +96,16 @@ def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None 
 def measure_texts(tok: Tokenizer, texts: Iterable[str]) -> Usage:
     """Encode whole texts with a tokenizer that another library runs: it has no pretokens and no merges to replay."""
     by_id = np.zeros(n_ids(tok), np.uint64)
-    nbytes = characters = 0
+    nbytes = characters = dropped = 0
     texts = iter(texts)
     while batch := list(islice(texts, BATCH)):
         ids, _ = tok.encode_batch_to_numpy(batch, disallowed_special=())
         by_id += np.bincount(ids, minlength=len(by_id)).astype(np.uint64)
         nbytes += sum(len(text.encode("utf-8", "replace")) for text in batch)
         characters += sum(map(len, batch))
+        dropped += sum(map(tok.count_dropped, batch))
     empty = np.zeros(0, np.int64)
-    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, None, empty.astype(np.uint64), empty, empty)
+    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, None, empty.astype(np.uint64), empty, empty, dropped)
 
 
 def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
@@ -140,9 +144,12 @@ def n_ids(tok: Tokenizer) -> int:
 
 @lru_cache(maxsize=2)
 def one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
-    """Return the tokenizer for which any text is one pretoken: no split, no added tokens, no normalization."""
+    """Return the tokenizer for which any text is one pretoken: no split, no added tokens, no normalization.
+
+    Text that begins with a dropped character is a dropped pretoken.
+    """
     normalization = Normalization(space_mark=vocabulary.normalization.space_mark)
-    changes: dict[str, Any] = {"split_patterns": (), "dropped": "", "normalization": normalization}
+    changes: dict[str, Any] = {"split_patterns": (), "normalization": normalization}
     if vocabulary.has_superwords:
         superwords = {*vocabulary.superwords[:, 2].tolist()}
         tokens = (None if id in superwords else token for id, token in enumerate(vocabulary.tokens))
@@ -323,12 +330,20 @@ RENYI = Measure(
     Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
     lambda judged: renyi_efficiency(judged.usage.by_id, judged.size),
 )
+LOSSES = (  # what the tokens do not represent
+    Measure(
+        Column("unknown tokens", "count"),
+        lambda judged: int(judged.usage.by_id[[*unknown_ids(judged.tok.vocabulary)]].sum()),
+    ),
+    Measure(Column("dropped characters", "count"), lambda judged: judged.usage.dropped),
+)
 TEXT_MEASURES = (
     BYTES,
     _total("characters"),
     _total("words"),
     _total("pretokens"),
     TOKENS,
+    *LOSSES,
     *DENSITY,
     _quotient("tokens per pretoken", best=""),
     USED,
@@ -344,6 +359,7 @@ def overview_table(tok: Tokenizer) -> Table:
     tokens, decode_only = ordinary_tokens(vocabulary).values(), decode_only_ids(vocabulary)
     count, number = Column("", "count"), Column("", "number", digits=3)
     superwords = "; then superwords of whole pretokens" if vocabulary.has_superwords else ""
+    without_pattern = "by the library" if vocabulary.library else "none: a text is one pretoken"
     rows: list[tuple[Cell, ...]] = [
         ("ordinary tokens", Figure(len(tokens), count)),
         ("added tokens", Figure(len(vocabulary.added_tokens), count)),
@@ -352,7 +368,7 @@ def overview_table(tok: Tokenizer) -> Table:
         *([("decode-only tokens", Figure(len(decode_only), count))] if decode_only else []),
         ("merging", ORDERS[vocabulary.order] + superwords),
         ("alphabet", vocabulary.alphabet),
-        ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
+        ("split pattern", " then ".join(vocabulary.split_patterns) or without_pattern),
         ("mean bytes of a token", Figure(ratio(sum(map(len, tokens)), len(tokens)), number)),
         ("mean characters of a token", Figure(mean_token_characters(tok), number)),
         ("word-initial tokens", Figure(word_initial_share(tok), Column("", "share"))),
@@ -361,15 +377,24 @@ def overview_table(tok: Tokenizer) -> Table:
     return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
 
 
-def text_table(judged: Judgement) -> Table:
-    """The figures of a text, in one column. Those of pretokens are left out where more than the split pattern decides on them."""
-    usage, vocabulary = judged.usage, judged.tok.vocabulary
-    pretokens = bool(vocabulary.split_patterns) and not vocabulary.has_superwords and usage.pretokens > 0
+def text_table(judged: Judgement, scale: int = 1) -> Table:
+    """The figures of a text, in one column, with those of LOSSES if it has any. scale: see `EvaluationText.scale`.
+
+    Those of pretokens are left out where more than the split pattern decides on them.
+    """
+    usage, pretokens = judged.usage, has_pretokens(judged.tok.vocabulary)
     measures = [measure for measure in TEXT_MEASURES if pretokens or "pretoken" not in measure.column.name]
+    measures = [measure for measure in measures if measure not in LOSSES or measure.compute(judged)]
     rows = [(column.name, Figure(compute(judged), column)) for column, compute in measures]
+    rows += [("counts are multiplied by", Figure(scale, BYTES.column))] if scale > 1 else []
     unknown = " Word counts alone do not record how many there are." if usage.words is None else ""
     note = f"A word is a run of characters other than white space.{unknown} {RENYI_CAUTION}"
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
+
+
+def has_pretokens(vocabulary: Vocabulary) -> bool:
+    """Return whether the split pattern alone cuts text into pretokens."""
+    return bool(vocabulary.split_patterns) and not vocabulary.has_superwords
 
 
 def measured_table(
@@ -424,63 +449,6 @@ def languages_table(judged: Judgements) -> Table:
         "translations of each other; elsewhere read that of tokens per byte."
     )
     return Table("languages", "Parity between languages", columns, rows, note)
-
-
-def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]]) -> Table:
-    """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text.
-
-    domains: the word counts of each, their usage, and the word counts of its text before normalization.
-    """
-    sums = np.zeros((4, len(SCRIPTS)))  # rows: pretokens, tokens, bytes, characters
-
-    def add(first_row: int, counts: WordCounts, *columns: np.ndarray) -> None:
-        texts = (pretoken.decode("utf-8", "replace") for pretoken, _ in counts.items())
-        scripts_of_texts = (next(filter(None, map(_script_of, text)), 0) for text in texts)
-        scripts = np.fromiter(scripts_of_texts, np.int64, len(counts))
-        for row, column in enumerate(columns, first_row):
-            sums[row] += np.bincount(scripts, column * counts.counts.astype(np.float64), len(SCRIPTS))
-
-    for counts, usage, original in domains:
-        add(0, counts, np.ones(len(counts)), usage.tokens_by_pretoken)
-        add(2, original, np.diff(original.offsets), characters_by_pretoken(original))
-    rows = []
-    for script, (pretokens, tokens, size, characters) in zip(SCRIPTS, sums.T.tolist(), strict=True):
-        if tokens:
-            fertility = None if script == SCRIPTS[0] else tokens / pretokens
-            rows.append((script, round(size), round(tokens), size / tokens, characters / tokens, fertility))
-    rows.sort(key=lambda row: -row[1])
-    columns = (
-        Column("script"),
-        Column("bytes", "count"),
-        Column("tokens", "count"),
-        Column("bytes per token", "number"),
-        Column("characters per token", "number"),
-        Column("tokens per pretoken", "number", "of the pretokens that contain a letter"),
-    )
-    note = (
-        "Each pretoken counts for the script of its first letter. Tokens per pretoken is the fertility over the words of the "
-        "split pattern. In a script without spaces a pretoken may be a whole sentence; there, characters per token says "
-        "more. A space that the tokenizer puts before a text counts too."
-    )
-    return Table("scripts", "By script", columns, rows, note)
-
-
-# The most common scripts; index 0 is for pretokens without letters.
-SCRIPTS = (
-    "no letters", "Latin", "Han", "Cyrillic", "Arabic", "Hiragana", "Katakana", "Hangul", "Greek", "Hebrew", "Devanagari",
-    "Bengali", "Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi", "Oriya", "Sinhala", "Thai", "Lao", "Khmer",
-    "Myanmar", "Tibetan", "Georgian", "Armenian", "Ethiopic", "Mongolian", "Other",
-)  # fmt: skip
-
-
-@cache
-def _script_of(character: str) -> int:
-    """The index in SCRIPTS of a character's script, 0 for what is not a letter."""
-    import regex
-
-    match = regex.match("|".join(rf"(\p{{Script={name}}})" for name in SCRIPTS[1:-1]), character)
-    letter = regex.match(r"\p{L}", character)
-    return 0 if not letter else match.lastindex if match else len(SCRIPTS) - 1
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LONG = 20  # a table with more rows scrolls and can be searched
 SHORT = 20  # characters; a name up to this is never wrapped
+UNBROKEN = "≥\u00a0"  # no line ends inside a comparison
 LABEL = 26  # characters; the name of a value up to this is wrapped only on narrow screens
 MOST_SERIES = 4  # lines that can be distinguished in one chart
 
@@ -139,14 +140,8 @@ def _explained(text: str) -> str:
     parts = escape(text, quote=False).split("`")  # every other one is code
     # A command may wrap between its words, and not after the hyphens of an option.
     parts[1::2] = (re.sub(r"--\S+", r'<span class="short">\g<0></span>', code) for code in parts[1::2])
-    return _unbroken(
-        "".join(f"<code>{part}</code>" if i % 2 else _TERM.sub(explain, part) for i, part in enumerate(parts))
-    )
-
-
-def _unbroken(text: str) -> str:
-    """Prevent line breaks inside a figure or a comparison."""
-    return re.sub(r"(?<=\d) %", "\u00a0%", text).replace("≥ ", "≥\u00a0")
+    marked = (f"<code>{part}</code>" if i % 2 else _TERM.sub(explain, part) for i, part in enumerate(parts))
+    return "".join(marked).replace("≥ ", UNBROKEN)
 
 
 def _breakable(name: str) -> str:
@@ -263,7 +258,7 @@ def _head(column: Column) -> str:
     class_attribute = f' class="{classes}"' if classes else ""
     help = column.help or next((_EXPLANATIONS[match[1].lower()] for match in _TERM.finditer(column.name)), "")
     tip = f' data-tip="{escape(help)}"' if help else ""
-    return f'<th scope="col"{class_attribute}{tip}>{_unbroken(_breakable(column.name))}</th>'
+    return f'<th scope="col"{class_attribute}{tip}>{_breakable(column.name).replace("≥ ", UNBROKEN)}</th>'
 
 
 def _cell(value: object, column: Column, best: bool) -> str:

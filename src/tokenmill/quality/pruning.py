@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..counting import WordCounts
+from ..counting.weights import scaled
 from ..errors import OptionName, UsageError, suggests_options
 from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress, drawn
@@ -154,7 +155,7 @@ def shrink(
         domains = EvaluationText.of(text, num_threads, read)
         with drawn(progress) as show:
             uses = domains.usage(tok, show).by_id
-            kept |= {*np.flatnonzero(uses >= min_uses).tolist()}
+            kept |= {*np.flatnonzero(uses >= scaled(min_uses, domains.scale)).tolist()}
             # To keep the segmentation, all tokens stay that a merge makes on this text. Events may make and remove them.
             if min_uses == 1 and tok.vocabulary.order != "events":
                 result = replay_events(tok.vocabulary, domains.merged_counts(tok), show)

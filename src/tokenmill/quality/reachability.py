@@ -59,7 +59,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     reach = {id: Reach("") for id in used & texts.keys()}
     reach |= {id: Reach("", texts[id]) for id in _encoded_alone(tok, texts)}
     remaining = {id: text for id, text in texts.items() if id not in reach}
-    merged = _encoded_alone(one_pretoken(vocabulary), remaining)
+    merged = _encoded_alone(one_pretoken(vocabulary.replace(dropped="")), remaining)
     changed = {id for id, text in remaining.items() if normalize(text) != text}
     without_search = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
     crossing = [tokens[id] for id in tokens.keys() - texts.keys() if _crosses(tokens[id])]

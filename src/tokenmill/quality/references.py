@@ -82,7 +82,7 @@ def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[st
         try:
             ids = tok.encode(document, disallowed_special=())
             used = None if used is None else used.union(ids)
-            tokens[name] = len(ids) if unknown.isdisjoint(ids) else None
+            tokens[name] = len(ids) if unknown.isdisjoint(ids) and not tok.count_dropped(document) else None
         except UsageError:  # a character without a token
             used = None
         if progress is not None:

@@ -18,7 +18,7 @@ Junk are the tokens whose IoS reaches a threshold.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,11 +29,13 @@ import numpy as np
 
 from ..counting import WordCounts
 from ..events import event_table
+from ..formats.byte_alphabet import to_text, to_token
 from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress
+from ..split import Splitter
 from ..training.loops import pair_weight
 from ..vocabulary import Vocabulary
-from .metrics import slices
+from .metrics import ordinary_tokens, slices
 from .tables import Column, Table, Token
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class Replay:
 
 def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None = None) -> Replay:
     """Replay every event of `vocabulary` over `counts`, which must be split by its split pattern."""
-    events = events_of(vocabulary)
+    events, counts = events_of(vocabulary), _merged_parts(vocabulary, counts)
     table = event_table(vocabulary, events)
     happened = np.zeros(len(events), np.uint64)
     start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last element is for symbols without a token
@@ -77,6 +79,20 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
             progress("replay", rows.stop, len(counts))
     left, right = _frequencies(events, table if vocabulary.order == "events" else None, happened, start)
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
+
+
+def _merged_parts(vocabulary: Vocabulary, counts: WordCounts) -> WordCounts:
+    """Return the counts of the parts of pretokens in which merges happen: what `byte_patterns` cut, nothing of dropped pretokens."""
+    if not vocabulary.dropped and not vocabulary.byte_patterns:
+        return counts
+    splitter, parts = Splitter(*vocabulary.byte_patterns), Counter[bytes]()
+    for pretoken, times in counts.items():
+        if pretoken.decode("utf-8", "replace")[0] in vocabulary.dropped:
+            continue
+        spelt = to_text(pretoken).encode()
+        for start, end in pairwise([0, *splitter.ends(spelt)]):
+            parts[to_token(spelt[start:end].decode()) or b""] += times
+    return WordCounts.from_mapping(parts)
 
 
 @lru_cache(maxsize=4)
@@ -174,15 +190,15 @@ class Swallowed(NamedTuple):
 
 
 def swallowed_tokens(vocabulary: Vocabulary, replay: Replay) -> list[Swallowed]:
-    """Return every remaining token that a merge used, with its highest IoS, the highest first; without the alphabet."""
+    """Return every ordinary token that a merge used, with its highest IoS, the highest first; without the alphabet."""
     merges = np.flatnonzero((replay.happened > 0) & (replay.events[:, 1] >= 0))
     columns = (column[merges].tolist() for column in (replay.events, replay.happened, replay.left, replay.right))
-    skip, final = replay.alphabet | vocabulary.removed, replay.final.tolist()
+    candidates, final = ordinary_tokens(vocabulary).keys() - replay.alphabet, replay.final.tolist()
     tokens: dict[int, Swallowed] = {}
     for (left, right, new), times, *befores in zip(*columns, strict=True):
         merged = 2 * times if left == right else times
         for id, before in zip((left, right), befores, strict=True):
-            if id not in skip and (id not in tokens or merged / before > tokens[id].ios):
+            if id in candidates and (id not in tokens or merged / before > tokens[id].ios):
                 tokens[id] = Swallowed(id, merged / before, new, before, merged, final[id])
     return sorted(tokens.values(), key=lambda token: (-token.ios, -token.before, token.id))
 
@@ -204,8 +220,8 @@ def thresholds_table(swallowed: Sequence[Swallowed], size: int, thresholds: Sequ
     )
     note = (
         "The IoS (intersection over self) of a token in a merge is the share of its occurrences that the merge takes; 1 if "
-        "none is left. It is counted by replaying all merges on this text without removing anything. Training with a "
-        "threshold removes tokens as it goes, which changes later merges."
+        "none is left. It is counted by replaying all merges on this text, and removes only what the vocabulary itself "
+        "removes. Training with a threshold removes tokens as it goes, which changes later merges."
     )
     return Table("thresholds", "Tokens that a threshold would call junk", columns, rows, note)
 
