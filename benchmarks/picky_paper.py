@@ -28,8 +28,9 @@ THRESHOLDS = (None, 0.9, 0.8, 0.7, 0.6)
 
 def measure(name: str, limit: int | None) -> list[dict]:
     import tokenmill
-    from tokenmill.quality.metrics import mean_token_characters, ordinary_tokens, word_initial_share
+    from tokenmill.quality.metrics import mean_token_characters, word_initial_share
     from tokenmill.quality.replay import replay
+    from tokenmill.quality.usage import ordinary_tokens
 
     counts = tokenmill.WordCounts.load(counts_folder(name, limit))
     rows = []

@@ -36,7 +36,7 @@ def halves(name: str):
 
 
 def tokens_of(tok, counts) -> int:
-    from tokenmill.quality.metrics import measure_usage
+    from tokenmill.quality.usage import measure_usage
 
     return measure_usage(tok, counts).tokens
 
@@ -59,7 +59,7 @@ def quartiles(uses) -> dict[str, float]:
 
 def measure(name: str) -> dict:
     import tokenmill
-    from tokenmill.quality.metrics import measure_usage, ordinary_tokens
+    from tokenmill.quality.usage import measure_usage, ordinary_tokens
 
     train, heldout = halves(name)
     plain = tokenmill.train_from_counts(train, SIZE)

@@ -27,6 +27,8 @@ from .quality.charts import Chart as Chart
 from .quality.checking import Agreement as Agreement
 from .quality.checking import Difference as Difference
 from .quality.checking import check as check
+from .quality.content import Finding as Finding
+from .quality.content import Provenance as Provenance
 from .quality.evaluation_text import Judgement as Judgement
 from .quality.extending import extend as extend
 from .quality.extending import replace as replace
@@ -39,8 +41,6 @@ from .quality.judging import report as report
 from .quality.pruning import Changed as Changed
 from .quality.pruning import prune as prune
 from .quality.pruning import shrink as shrink
-from .quality.reporting import Finding as Finding
-from .quality.reporting import Provenance as Provenance
 from .quality.reporting import Report as Report
 from .quality.tables import Column as Column
 from .quality.tables import Table as Table

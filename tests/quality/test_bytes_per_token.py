@@ -10,7 +10,7 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 import tokenmill
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.quality.evaluation_text import EvaluationText
-from tokenmill.quality.metrics import measure_usage
+from tokenmill.quality.usage import measure_usage
 
 TEXT = (random_text(3, 40) + "\nNaïve CAFÉS  ﬁnd ½ of   it, e\u0301t\u00e9\u00a0: 漢字 [MASK] low▁er\n") * 30
 

@@ -9,9 +9,10 @@ import tokenmill
 from tokenmill import Tokenizer
 from tokenmill.errors import UsageError
 from tokenmill.quality.evaluation_text import EvaluationText, count_texts
-from tokenmill.quality.metrics import gini, ordinary_tokens
+from tokenmill.quality.metrics import gini
 from tokenmill.quality.references import ENGLISH, JUNK, PROSE, on_sample, references, sample
 from tokenmill.quality.replay import replay, swallowed_tokens
+from tokenmill.quality.usage import ordinary_tokens
 
 COUNTS = tokenmill.WordCounts.from_mapping({b"low": 3})
 

@@ -26,22 +26,15 @@ from tokenmill import (
 )
 from tokenmill.cli.main import app
 from tokenmill.errors import UsageError
-from tokenmill.quality import evaluation_text, metrics
+from tokenmill.quality import evaluation_text, usage
 from tokenmill.quality.evaluation_text import EvaluationText
-from tokenmill.quality.metrics import (
-    ALPHA,
-    mean_token_characters,
-    measure_usage,
-    ordinary_tokens,
-    renyi_efficiency,
-    text_table,
-    word_initial_share,
-)
+from tokenmill.quality.metrics import ALPHA, mean_token_characters, renyi_efficiency, text_table, word_initial_share
 from tokenmill.quality.scripts import scripts_table
 from tokenmill.quality.token_lists import (
     rare_table,
     unused_table,
 )
+from tokenmill.quality.usage import measure_usage, ordinary_tokens
 
 LOW = make_vocabulary([*BYTES, b"ow", b"low", b" low"], [(111, 119, 256), (108, 256, 257), (32, 257, 258)])
 COUNTS = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3, b" low": 4, "é".encode(): 1})
@@ -70,8 +63,8 @@ def test_pretokens_at_once_and_one_by_one(order, monkeypatch):
         offsets = np.cumsum([0, *map(len, pretokens)]).astype(np.uint64)
         arena = np.frombuffer(b"".join(pretokens), np.uint8)
         counts = WordCounts(arena, offsets, np.ones(len(pretokens), np.uint64))
-        monkeypatch.setattr(metrics, "SLICE", rng.randint(1, 200))
-        ids, numbers = metrics.encode_pretokens(tok, counts)
+        monkeypatch.setattr(usage, "SLICE", rng.randint(1, 200))
+        ids, numbers = usage.encode_pretokens(tok, counts)
         each = [tok.encode_bytes(pretoken) for pretoken in pretokens]
         assert ids.tolist() == [id for of in each for id in of] and numbers.tolist() == list(map(len, each))
 

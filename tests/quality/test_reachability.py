@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events
 
 from tokenmill import AddedToken, Normalization, Tokenizer, WordCounts, inspect
-from tokenmill.quality.metrics import measure_usage
 from tokenmill.quality.reachability import completions, partial_table, reach_of_tokens, unreachable_table
+from tokenmill.quality.usage import measure_usage
 from tokenmill.split.patterns import PATTERNS
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))

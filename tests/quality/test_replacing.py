@@ -11,7 +11,7 @@ import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality.extending import least_used, replace, worth_replacing
-from tokenmill.quality.metrics import measure_usage
+from tokenmill.quality.usage import measure_usage
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 

@@ -14,7 +14,7 @@ from naive_replay import replay_events
 from tokenmill import Tokenizer, Vocabulary, WordCounts, count_iterator, load
 from tokenmill.errors import UsageError
 from tokenmill.formats import read
-from tokenmill.quality import metrics
+from tokenmill.quality import usage
 from tokenmill.quality.evaluation_text import count_texts
 from tokenmill.quality.replay import replay, swallowed_tokens
 
@@ -120,7 +120,7 @@ def test_merges_apply_by_rank_as_the_encoder_applies_them():
         assert {id: n for id, n in enumerate(result.final.tolist()) if n} == {id: n for id, n in final.items() if n}, (
             seed
         )
-        used = metrics.measure_usage(Tokenizer(vocabulary), counts).by_id
+        used = usage.measure_usage(Tokenizer(vocabulary), counts).by_id
         assert np.array_equal(result.final, used), seed
         assert all(token.merged <= token.before for token in swallowed_tokens(vocabulary, result)), seed
 
@@ -132,7 +132,7 @@ def test_slices_do_not_show(monkeypatch):
     counts = WordCounts.from_mapping(random_pretokens(rng, b"abc", 200))
     whole = rows_of(replay(vocabulary, counts))
     seen = []
-    monkeypatch.setattr(metrics, "SLICE", 7)
+    monkeypatch.setattr(usage, "SLICE", 7)
     assert rows_of(replay(vocabulary, counts, lambda *call: seen.append(call))) == whole
     assert seen[-1] == ("replay", len(counts), len(counts)) and len(seen) > 50
 
@@ -189,7 +189,7 @@ def test_merges_of_sentencepiece_end_where_the_encoder_does(shared, corpus_bytes
     """Their files list merges of a token before those that make it. Yi has tokens of a byte and of a character that are alike."""
     tok = load(shared / "vocab" / f"{name}-tokenizer.json.zst")
     counts = count_texts(tok, [corpus_bytes("code", 60_000).decode()]).counts
-    result, used = replay(tok.vocabulary, counts), metrics.measure_usage(tok, counts).by_id
+    result, used = replay(tok.vocabulary, counts), usage.measure_usage(tok, counts).by_id
     swallowed = swallowed_tokens(tok.vocabulary, result)
     assert len(swallowed) > 1000 and all(token.alone == used[token.id] for token in swallowed)
 

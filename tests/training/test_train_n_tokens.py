@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tokenmill.counting import WordCounts, count_iterator
-from tokenmill.quality.metrics import measure_usage
+from tokenmill.quality.usage import measure_usage
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.training import Options, Training
 

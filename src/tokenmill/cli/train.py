@@ -213,7 +213,7 @@ def _bytes_per_token(job: Train, result: Trained) -> dict[str, float | None]:
     if "load" in result.seconds and job.min_count > 1:
         return {name: None}
     if n_tokens is None and counts is not None and vocabulary.split_patterns == counts.split_patterns:
-        from ..quality.metrics import measure_usage
+        from ..quality.usage import measure_usage
 
         n_tokens = measure_usage(result.tok, counts).tokens
     return {name: round(result.weighted / n_tokens, 4) if n_tokens else None}

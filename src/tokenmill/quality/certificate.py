@@ -21,7 +21,7 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
-from .metrics import dot, encode_pretokens, ordinary_tokens
+from .usage import dot, encode_pretokens, ordinary_tokens
 
 Encode = Callable[[bytes], list[int]]
 

@@ -230,8 +230,8 @@ class Extend(MergeOptions, Change):
         from ..vocabulary.validation import refuse_ordinary
         from .extending import extend
         from .extending import replace as replace_tokens
-        from .metrics import ordinary_tokens
         from .pruning import Changed
+        from .usage import ordinary_tokens
 
         refuse_ordinary(self.special_tokens, {*ordinary_tokens(tok.vocabulary).values()})
         text = self._text()

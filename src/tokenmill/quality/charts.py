@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from .evaluation_text import Judgements
-from .metrics import ordinary_tokens
 from .references import CODE, PROSE, Samples, asset, references
 from .token_lists import LEFT_OUT, with_words_as_pretokens
+from .usage import ordinary_tokens
 
 SHOWN = 0.001  # a script with a smaller share of the text is left out of the chart
 MOST_BARS = 24  # of one series

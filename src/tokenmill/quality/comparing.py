@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import plural
+from .content import Finding
 from .evaluation_text import EXCERPT, Judgement, Judgements
 from .metrics import LOSSES, USED
 from .references import JUNK, Samples
-from .reporting import Finding
 from .tables import Cell, Column, Table
 from .verdict import by_cost, listed, percent
 

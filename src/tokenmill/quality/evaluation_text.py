@@ -32,7 +32,12 @@ from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..tokenizer.offsets import text_sections
 from ..vocabulary.lazy import lazy
-from .metrics import (
+from .names import free_name, given_name, group_name, text_name
+from .replay import Swallowed, swallowed_tokens
+from .replay import replay as replay_events
+from .scripts import scripts_table
+from .tables import Table
+from .usage import (
     Usage,
     has_pretokens,
     measure_texts,
@@ -43,11 +48,6 @@ from .metrics import (
     require_unchanged,
     unnormalized,
 )
-from .names import free_name, given_name, group_name, text_name
-from .replay import Swallowed, swallowed_tokens
-from .replay import replay as replay_events
-from .scripts import scripts_table
-from .tables import Table
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 

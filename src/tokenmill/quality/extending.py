@@ -40,10 +40,10 @@ from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import renumber, with_removals
 from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
-from .metrics import Usage, encode_pretokens, measure_usage, one_pretoken, ordinary_tokens, ratio
 from .pruning import Changed, in_event_order, lasting_tokens
 from .replay import ENOUGH, events_of, parts_by_token
 from .tables import Column, Table
+from .usage import Usage, encode_pretokens, measure_usage, one_pretoken, ordinary_tokens, ratio
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,16 +21,18 @@ from ..tokenizer.batches import gc_paused
 from . import metrics, token_lists
 from .charts import Axis, Chart, Series, charts_of
 from .comparing import bootstrap, compared, compared_summary, differences_table
+from .content import Tile, provenance_of
 from .evaluation_text import EvaluationText, Judgement, Judgements, Text, judge
 from .extending import worth_table
-from .metrics import Measure, languages_table, ordinary_tokens, ratio
+from .metrics import Measure, languages_table
 from .names import free_name, tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, Samples, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
-from .reporting import Report, Tile, provenance_of
+from .reporting import Report
 from .tables import Best, Column, Table, cell_text
 from .token_lists import most_used_table, superwords_of
+from .usage import ordinary_tokens, ratio
 from .verdict import Subject, summary, verdict
 
 LEAST_GROWTH = 1.25  # of the vocabulary; the gain of a doubling is not computed for less

@@ -14,15 +14,12 @@ from dataclasses import replace
 from html import escape
 from itertools import groupby
 from string import Template
-from typing import TYPE_CHECKING
 
 from ..tokenizer.display import visible
 from .charts import Chart, colors, draw
+from .content import ReportContent
 from .references import asset
 from .tables import NUMERIC, Column, Table, Token, cell_text
-
-if TYPE_CHECKING:
-    from .reporting import Report
 
 LONG = 20  # a table with more rows scrolls and can be searched
 SHORT = 20  # characters; a name up to this is never wrapped
@@ -78,7 +75,7 @@ _TERM = re.compile(r"\b(" + "|".join(sorted(map(re.escape, GLOSSARY), key=len, r
 _EXPLANATIONS = {term.lower(): text for term, text in GLOSSARY.items()}
 
 
-def render(report: Report, top: int | None) -> str:
+def render(report: ReportContent, top: int | None) -> str:
     """Return the page, lists cut to `top` rows."""
     tables = [table.head(top) for table in report.tables]
     charts = f'<div class="charts">{"".join(map(_chart, report.charts))}</div>' if report.charts else ""
@@ -151,7 +148,7 @@ def _breakable(name: str) -> str:
     return re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(name))
 
 
-def _tiles(report: Report) -> str:
+def _tiles(report: ReportContent) -> str:
     tiles = []
     for label, figures in report.tiles:
         several = len(figures) > 1
@@ -166,7 +163,7 @@ def _tiles(report: Report) -> str:
     return f'<dl class="figures{" several" if any("<span>" in tile for tile in tiles) else ""}">{"".join(tiles)}</dl>'
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: ReportContent) -> str:
     items = "".join(
         f'<li class="{finding.level}"><span class="level">{finding.level.capitalize()}</span>'
         f'<div><p class="statement">{_explained(finding.statement)}</p><p>{_explained(finding.meaning)} '

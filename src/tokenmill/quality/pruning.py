@@ -40,9 +40,9 @@ from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import all_ids, renumber, with_removals
 from .evaluation_text import EvaluationText, Text
-from .metrics import one_pretoken, ordinary_tokens, texts_of_tokens
 from .replay import Replay, alphabet_of, events_of, parts_by_token
 from .replay import replay as replay_events
+from .usage import one_pretoken, ordinary_tokens, texts_of_tokens
 
 if TYPE_CHECKING:
     import regex

@@ -27,8 +27,8 @@ from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
 from ..tokenizer.core import CONTINUATION
 from ..tokenizer.normalization import normalizer_of
-from .metrics import Usage, decode_only_ids, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 from .tables import Column, Table, Token
+from .usage import Usage, decode_only_ids, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark, the ends of
 # contractions.

@@ -16,9 +16,10 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .evaluation_text import count_texts
-from .metrics import gini, ordinary_tokens, ratio, unknown_ids
+from .metrics import gini
 from .replay import replay, swallowed_tokens
 from .tables import Column, Table
+from .usage import ordinary_tokens, ratio, unknown_ids
 
 JUNK = 0.9  # the IoS from which a token counts as junk, here and in the verdict
 PROSE, CODE, ENGLISH = "English prose", "Python code", "English"

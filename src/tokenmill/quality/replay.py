@@ -35,8 +35,8 @@ from ..jobs.progress import Progress
 from ..split import Splitter
 from ..training.loops import pair_weight
 from ..vocabulary import Vocabulary
-from .metrics import ordinary_tokens, slices
 from .tables import Column, Table, Token
+from .usage import ordinary_tokens, slices
 
 if TYPE_CHECKING:
     from ..events._replay_cy import EventTable

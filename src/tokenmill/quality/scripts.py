@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 from ..counting import WordCounts
-from .metrics import Usage, characters_by_pretoken
 from .tables import Column, Table
+from .usage import Usage, characters_by_pretoken
 
 
 def scripts_table(domains: Iterable[tuple[WordCounts, Usage, WordCounts]], pretokens: bool = True) -> Table:

@@ -12,8 +12,8 @@ from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .evaluation_text import Judgement, Judgements
-from .metrics import Usage, ordinary_tokens, ratio, texts_of_tokens, token_cells
 from .tables import Cell, Column, Table, Token
+from .usage import Usage, ordinary_tokens, ratio, texts_of_tokens, token_cells
 
 MOST_LONGEST = 1000
 MOST_USED = 50

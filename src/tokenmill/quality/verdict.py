@@ -25,14 +25,14 @@ from ..sources.blocks import ReadOptions
 from ..sources.find import can_read_again
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
+from .content import Finding, Level
 from .evaluation_text import EvaluationText, Judgement
 from .extending import replace
-from .metrics import measure_usage, ordinary_tokens, ratio, texts_of_tokens, used_tokens
 from .pruning import Changed, can_lose_tokens, lasting_tokens, prune, shrink
 from .references import CODE, ENGLISH, JUNK, PROSE, Figures, references
 from .replay import ENOUGH
-from .reporting import Finding, Level
 from .token_lists import joins_words
+from .usage import measure_usage, ordinary_tokens, ratio, texts_of_tokens, used_tokens
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which a finding is worth a look
 SHORT = 20  # tokens of the text for each token of the vocabulary; a shorter text leaves good tokens unused
