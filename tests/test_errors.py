@@ -85,8 +85,17 @@ def test_wrong_types_give_our_errors(tmp_path):
         tokenmill.train(tmp_path / "a.txt", 300, progress=3)
     with pytest.raises(errors.UsageError, match=r"it must be text, a path or a list of texts or paths$"):
         tokenmill.train(3, 300)
-    with pytest.raises(errors.UnknownOptionError, match="no option 'allow_special'"):
+    with pytest.raises(
+        errors.UnknownOptionError,
+        match=r"encode_batch\(\) has no option 'allow_special'. Did you mean 'allowed_special'",
+    ):
         tok.encode_batch(["low"], allow_special="all")
+    with pytest.raises(
+        errors.UnknownOptionError, match=r"count_tokens\(\) .* 'num_thread'. Did you mean 'num_threads'"
+    ):
+        tok.count_tokens("low", num_thread=2)
+    with pytest.raises(errors.UnknownOptionError, match=r"truncate\(\) .* 'max_token'. Did you mean 'max_tokens'"):
+        tok.truncate("low", 2, max_token=2)
     with pytest.raises(errors.UsageError, match=r"not 'cl100k_base'; tokenmill.load opens files and names"):
         tokenmill.Tokenizer("cl100k_base")
     with pytest.raises(errors.UsageError, match=r"texts is one string; give a list of texts"):
