@@ -179,4 +179,4 @@ def refuse(token: str) -> NoReturn:
         f"To encode it as ordinary text, leave it out of the check: "
         f"disallowed_special=tok.special_tokens_set - {{{token!r}}}.\n"
         "To encode all such texts as ordinary text: disallowed_special=()."
-    )
+    ) from None

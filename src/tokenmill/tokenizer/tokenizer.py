@@ -485,7 +485,7 @@ class Tokenizer:
         >>> hf(["low", "low lower"], padding=True, return_tensors="pt").input_ids
         tensor([[  310, 32768], [  310,   402]])
         """
-        require("transformers", "transformers", "as_transformers")
+        require("transformers", "transformers", "as_transformers", oldest=(5, 24))
         from .transformers_tokenizer import with_settings
 
         return with_settings(self._core, settings)
