@@ -3,8 +3,11 @@
 import inspect
 import json
 import re
+import sys
 import tomllib
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tiktoken
@@ -112,6 +115,36 @@ def test_a_page_of_the_python_reference_reads(name, tmp_path, monkeypatch):
     assert page.count("```") % 2 == 0 and ">>>" not in outside  # every example is fenced
     assert not re.search(r"Annotated\[|Option\(|SpecialOptions|ForwardRef| object at 0x|\*\w+: \w+,\n? +\*,", page)
     assert not re.search(r"^- `interrupted`", page, re.MULTILINE)  # a line of prose is not an argument
+
+
+def test_recipes_for_other_writers_keep_the_end_of_each_document(tmp_path, monkeypatch):
+    """The writers are stubs that keep what the recipes of docs/how-to/encode.md pass them."""
+    monkeypatch.chdir(tmp_path)
+    tok = tokenmill.train_from_iterator(["low lower"], 260, special_tokens=["<|endoftext|>"])
+    (tmp_path / "a.txt").write_text("low\nlower\n", encoding="utf-8")
+    by_line = tokenmill.EncodeOptions(read=tokenmill.ReadOptions(unit="line"))
+    tokenmill.encode_files(tok, "a.txt", "train.bin", options=by_line)
+    expected = tokenmill.load_tokens("train.bin").ids.tolist()
+    assert expected.count(tok.eot_token) == 2
+    written = []
+
+    @contextmanager
+    def writer(**settings):
+        yield SimpleNamespace(write=lambda sample: written.extend(sample["tokens"].tolist()))
+
+    text = (ROOT / "docs/how-to/encode.md").read_text(encoding="utf-8")
+    stubs = {
+        "streaming": SimpleNamespace(MDSWriter=writer),
+        "litdata": SimpleNamespace(),
+        "torch": SimpleNamespace(from_numpy=lambda ids: ids),
+    }
+    for name, stub in stubs.items():
+        monkeypatch.setitem(sys.modules, name, stub)
+    exec(text.partition('```python title="MDS"\n')[2].partition("```")[0], {})
+    assert written == expected
+    names = {"__name__": "recipe"}
+    exec(text.partition('```python title="LitData"\n')[2].partition("```")[0], names)
+    assert [id for ids in names["documents"]("train.bin") for id in ids.tolist()] == expected
 
 
 def test_names_that_differ_in_case_have_anchors_of_their_own():

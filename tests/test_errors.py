@@ -25,8 +25,37 @@ def test_a_missing_extra_is_named():
 def test_a_library_that_fails_is_one_error_that_says_why(tmp_path, monkeypatch, code):
     (tmp_path / "broken_inside.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(errors.MissingExtraError, match=r"cannot be imported \((No module|built for).* the extra 'ray'"):
+    with pytest.raises(errors.MissingExtraError, match=r"cannot be used \((No module|built for).* the extra 'ray'"):
         errors.require("broken_inside", "ray", "counting on a cluster")
+
+
+def test_a_library_that_is_too_old_is_named_with_its_version(monkeypatch):
+    import tomllib
+    from pathlib import Path
+
+    import tokenmill
+
+    transformers = pytest.importorskip("transformers")
+    tok = tokenmill.train_from_iterator(["low"], 260, special_tokens=["<|endoftext|>"])
+    for version, works in {"4.57.6": False, "5.23.9": False, "5.24.0": True, "6.0.0.dev0": True}.items():
+        monkeypatch.setattr(transformers, "__version__", version)
+        if works:
+            tok.as_transformers()
+            continue
+        with pytest.raises(errors.MissingExtraError, match=rf"cannot be used \({version} is older than 5.24\)"):
+            tok.as_transformers()
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    assert "transformers>=5.24" in project["optional-dependencies"]["transformers"]
+
+
+def test_a_special_token_in_a_text_is_one_error_and_not_a_chain():
+    import tokenmill
+
+    tok = tokenmill.train_from_iterator(["low"], 260, special_tokens=["<x>"])
+    for call in (tok.encode, tok.count_tokens, tok.encode_to_numpy, lambda text: tok.encode_batch([text])):
+        with pytest.raises(errors.SpecialTokenError) as caught:
+            call("<x>")
+        assert caught.value.__suppress_context__ and caught.value.__cause__ is None
 
 
 def test_an_unknown_option_names_the_nearest():
@@ -85,8 +114,17 @@ def test_wrong_types_give_our_errors(tmp_path):
         tokenmill.train(tmp_path / "a.txt", 300, progress=3)
     with pytest.raises(errors.UsageError, match=r"it must be text, a path or a list of texts or paths$"):
         tokenmill.train(3, 300)
-    with pytest.raises(errors.UnknownOptionError, match="no option 'allow_special'"):
+    with pytest.raises(
+        errors.UnknownOptionError,
+        match=r"encode_batch\(\) has no option 'allow_special'. Did you mean 'allowed_special'",
+    ):
         tok.encode_batch(["low"], allow_special="all")
+    with pytest.raises(
+        errors.UnknownOptionError, match=r"count_tokens\(\) .* 'num_thread'. Did you mean 'num_threads'"
+    ):
+        tok.count_tokens("low", num_thread=2)
+    with pytest.raises(errors.UnknownOptionError, match=r"truncate\(\) .* 'max_token'. Did you mean 'max_tokens'"):
+        tok.truncate("low", 2, max_token=2)
     with pytest.raises(errors.UsageError, match=r"not 'cl100k_base'; tokenmill.load opens files and names"):
         tokenmill.Tokenizer("cl100k_base")
     with pytest.raises(errors.UsageError, match=r"texts is one string; give a list of texts"):

@@ -120,17 +120,20 @@ def reason_of(error: BaseException) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
 
 
-def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import `module`, or raise a MissingExtraError that names the extra to install.
+def require(module: str, extra: str, purpose: str, oldest: tuple[int, ...] = ()) -> ModuleType:
+    """Import `module`, or raise a MissingExtraError that names the extra to install. oldest: the oldest version that works.
 
     >>> require("json", "corpus", "reading JSON").__name__
     'json'
     """
     try:
-        return importlib.import_module(module)
+        found = importlib.import_module(module)
+        if oldest and tuple(map(int, found.__version__.split(".")[: len(oldest)])) < oldest:
+            raise RuntimeError(f"{found.__version__} is older than {'.'.join(map(str, oldest))}")
+        return found
     except Exception as error:  # protobuf has an error of its own for a release that is too old
         own = isinstance(error, ImportError) and (error.name or module).split(".")[0] == module.split(".")[0]
-        problem = "is not installed" if own else f"cannot be imported ({error})"
+        problem = "is not installed" if own else f"cannot be used ({error})"
         raise MissingExtraError(
             f"{purpose} needs the module {module!r}, which {problem}. Install tokenmill with the extra {extra!r}; "
             f"in its repository: pip install '.[{extra}]'"

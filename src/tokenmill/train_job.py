@@ -40,7 +40,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 class Train(Options, Parity):
     """Train a byte-level BPE tokenizer, or several sizes of it at once.
 
-    tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
+    tokenmill train corpus/*.txt --vocab-size 32768 --special-token '<|endoftext|>' -o my-tokenizer
 
     tokenmill train corpus/*.txt --vocab-size 16k,32k,64k --held-out other.txt -o tokenizers
 

@@ -48,6 +48,22 @@ def test_compare_begins_in_the_first_screen_and_counts_lines(open_page, local):
     assert " of 4 lines " in page.inner_text("#compare-where")
 
 
+def test_a_server_that_has_stopped_is_named_and_works_again_later(open_page, site):
+    page = open_page(site, viewport={"width": 1200, "height": 800})
+    page.raw.context.set_offline(True)
+    page.click("#tab-compare")
+    page.wait_for_selector("#message.problem")
+    assert page.inner_text("#message").startswith("The server of this page does not answer. Start it again")
+    page.raw.context.set_offline(False)
+    page.click("#tab-tokens")
+    page.click("#tab-compare")
+    page.wait_for_selector(".line")
+    assert page.is_hidden("#message")
+    page.problems[:] = [
+        p for p in page.problems if "ERR_INTERNET_DISCONNECTED" not in p
+    ]  # the browser logs the failures
+
+
 def test_selected_tokens_are_copied_without_direction_marks(open_page, local):
     page = open_page(local.address)
     set_text(page, "abc עברית 123")

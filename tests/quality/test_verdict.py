@@ -274,6 +274,11 @@ def test_a_tiny_difference_is_not_rounded_to_none(tmp_path):
     assert finding(found, "density").statement == "with needs the fewest tokens: less than 0.1% fewer than without."
 
 
+def test_one_tokenizer_has_no_verdict_of_a_comparison(tok):
+    found = tokenmill.compare({"only": tok}, tokenmill.count_iterator(["low"]))
+    assert found.findings == [] and found.summary == "There is no other tokenizer to compare with."
+
+
 def test_the_fairest_tokenizer_is_named_only_if_it_is_apart_and_not_worse(tok):
     published = references.references()
     gpt2, cl100k = published["gpt2"], published["cl100k_base"]  # 0.320 and 0.350

@@ -64,7 +64,7 @@ def test_coverage_needs_an_unknown_token():
 
 
 def test_too_small_a_vocabulary():
-    with pytest.raises(UsageError, match="the 3 characters and 1 special tokens need at least 4"):
+    with pytest.raises(UsageError, match="the 3 characters and 1 special token need at least 4"):
         train({"abc": 9}, 3, special_tokens=["<s>"])
 
 

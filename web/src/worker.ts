@@ -2,7 +2,7 @@
 
 import type { Answer, Calls, Request, Summary } from "./calls";
 import { Encoder, mergeCount } from "./encoder/encoder";
-import { readTokenizerFile } from "./encoder/files";
+import { answerOf, readTokenizerFile } from "./encoder/files";
 import { Lookup } from "./encoder/lookup";
 import { isPack, type Pack, readPack } from "./encoder/pack";
 import { splitterOf } from "./encoder/split";
@@ -30,7 +30,7 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
     if (known) return summary(known.pack);
     let file: Uint8Array;
     if (typeof source === "string") {
-      const response = await fetch(source, { credentials: "same-origin" });
+      const response = await answerOf(source);
       if (!response.ok) throw new Error(`${response.status} ${response.statusText} for ${source}`);
       file = new Uint8Array(await response.arrayBuffer());
     } else {

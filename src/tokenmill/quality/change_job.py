@@ -127,11 +127,11 @@ class Prune(Change):
 
     tokenmill prune cl100k_base corpus/*.txt -o smaller
 
-    tokenmill prune cl100k_base --script Latin --script Greek -o smaller
+    tokenmill prune cl100k_base --script Latin --script Greek -o european
 
     tokenmill prune my-tokenizer corpus/*.txt --ios 0.9 -o cleaned
 
-    tokenmill prune my-tokenizer --unreachable -o cleaned
+    tokenmill prune my-tokenizer --unreachable -o reachable
     """
 
     # fmt: off
@@ -189,7 +189,7 @@ class Extend(MergeOptions, Change):
 
     tokenmill extend cl100k_base src/*.py --reuse 2000 -o for-code
 
-    tokenmill extend my-tokenizer --special-token '<|user|>' -o larger
+    tokenmill extend my-tokenizer --special-token '<|user|>' -o for-chats
     """
 
     # fmt: off

@@ -80,6 +80,8 @@ def differences_table(base: str, differences: Differences, documents: int) -> Ta
 
 def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:
     """Return the findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
+    if len(judged) == 1:
+        return []
     swallowed = {name: share for name, each in judged.items() if (share := each.junk_share(JUNK)) is not None}
     unused = {name: 1 - (USED.compute(each) or 0) for name, each in judged.items()}
     ginis = _ginis(figures)
@@ -88,7 +90,7 @@ def compared(judged: Judgements, figures: Samples, differences: Differences) -> 
     findings = [
         _least("swallowed", swallowed, alike) if swallowed else None,
         _least("unused", unused, alike),
-        _fewest(judged, differences, alike) if len(judged) > 1 else None,
+        _fewest(judged, differences, alike),
         _least("languages", ginis, True) if ginis else None,
     ]
     return by_cost(findings)
@@ -96,6 +98,8 @@ def compared(judged: Judgements, figures: Samples, differences: Differences) -> 
 
 def compared_summary(judged: Judgements, figures: Samples) -> str:
     """Return one sentence: the tokenizers that need the fewest tokens, and those that treat languages most evenly."""
+    if len(judged) == 1:
+        return "There is no other tokenizer to compare with."
     least_tokens = min(each.usage.tokens for each in judged.values())
     least = [name for name, each in judged.items() if each.usage.tokens == least_tokens]
     lossy = ", but cannot represent all of it" if any(_losses(judged[name]) for name in least) else ""

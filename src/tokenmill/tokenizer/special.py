@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple, NoReturn, TypedDict
 
-from ..errors import SpecialTokenError, UnknownOptionError, UsageError, WrongTypeError
+from ..errors import SpecialTokenError, UsageError, WrongTypeError
 from ..split.splitter import finder_of
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.normalization import MARK, Step
@@ -76,12 +76,8 @@ class AddedTokens:
         self._plan = lru_cache(maxsize=64)(self._make_plan)
         self._sections = lru_cache(maxsize=64)(self._make_sections)
 
-    def plan(self, allowed_special: Specials = NONE, disallowed_special: Specials = "all", **unknown: object) -> Plan:
+    def plan(self, allowed_special: Specials = NONE, disallowed_special: Specials = "all") -> Plan:
         """Return the plan for tiktoken's two arguments."""
-        if unknown:
-            raise UnknownOptionError(
-                f"no option {next(iter(unknown))!r}; those for special tokens are allowed_special, disallowed_special"
-            )
         if isinstance(allowed_special, str) and allowed_special != "all":
             raise UsageError(f"allowed_special is {allowed_special!r}; give a set of token texts, or 'all'")
         if isinstance(disallowed_special, str) and disallowed_special != "all":
@@ -184,4 +180,4 @@ def refuse(token: str) -> NoReturn:
         f"To encode it as ordinary text, leave it out of the check: "
         f"disallowed_special=tok.special_tokens_set - {{{token!r}}}.\n"
         "To encode all such texts as ordinary text: disallowed_special=()."
-    )
+    ) from None

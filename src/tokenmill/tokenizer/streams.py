@@ -6,10 +6,11 @@ import codecs
 import numbers
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError, WrongTypeError
+from .batches import encode_batch
 from .core import Core
 from .normalization import leading_spaces, repair
 
@@ -135,7 +136,7 @@ def encode_with_unstable(core: Core, text: str, plan: Plan) -> tuple[list[int], 
     stable = len(ids) - _unstable_tokens(core, ids, tokens)
     if stable == len(ids):
         return ids, []
-    return ids[:stable], sorted(map(list, set(_completions(core, b"".join(tokens[stable:])))))
+    return ids[:stable], list(map(list, sorted(set(_completions(core, b"".join(tokens[stable:]))))))
 
 
 def _unstable_tokens(core: Core, ids: list[int], tokens: list[bytes]) -> int:
@@ -157,26 +158,31 @@ def _unstable_tokens(core: Core, ids: list[int], tokens: list[bytes]) -> int:
 
 def _completions(core: Core, end: bytes) -> Iterator[tuple[int, ...]]:
     """Return the possible first ids of a text that begins with `end`, up to the token in which `end` ends."""
-    for id in _tokens_with_prefix(core, end):
+    for _, id in _tokens_with_prefix(core, end):
         yield (id,)
-    ordinary = core.plan((), ())
+    texts, lists = [], []
     for cut in range(1, len(end)):
-        for id in _tokens_with_prefix(core, end[cut:]):
-            data = end[:cut] + core.decoder.token(id)
+        start = end[:cut]
+        for token, _ in _tokens_with_prefix(core, end[cut:]):
             try:
-                ids = core.encode(data.decode(), ordinary)
+                texts.append((start + token).decode())
             except UnicodeDecodeError:
-                ids = core.encode_pretoken(data)
-            sizes = accumulate(len(core.decoder.token(id)) for id in ids)
-            yield tuple(ids[: next((n for n, size in enumerate(sizes, 1) if size >= len(end)), None)])
+                lists.append(core.encode_pretoken(start + token))
+    tokens, wanted = core.tokens, len(end)
+    for ids in chain(encode_batch(core, texts, core.plan((), ()), 1), lists):
+        size = number = 0
+        while size < wanted:
+            size += len(tokens[ids[number]] or b"")
+            number += 1
+        yield tuple(ids[:number])
     last = end.decode("utf-8", "replace")[-1]
     size = len(last.encode())
     if len(end) > size and last.isspace():  # a pattern may leave one space to the next word, as in \s+(?!\S)
         yield (*core.encode_pretoken(end[:-size]), *core.encode_pretoken(end[-size:]))
 
 
-def _tokens_with_prefix(core: Core, prefix: bytes) -> list[int]:
+def _tokens_with_prefix(core: Core, prefix: bytes) -> list[tuple[bytes, int]]:
+    """Return the ordinary tokens that begin with `prefix`, with their ids."""
     tokens = core.ordered_tokens
     first = bisect_left(tokens, (prefix, 0))
-    end = bisect_right(tokens, prefix, first, key=lambda item: item[0][: len(prefix)])
-    return [id for _, id in tokens[first:end]]
+    return tokens[first : bisect_right(tokens, prefix, first, key=lambda item: item[0][: len(prefix)])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
@@ -184,7 +185,7 @@ class Tokenizer:
         if unknown or type(token) not in (str, bytes):
             token = bytes(token) if isinstance(token, bytearray | memoryview) else token
             token = checked_argument("encode_single_token", unknown, str | bytes, text_or_bytes=token)
-        data = token.encode(errors="surrogatepass") if isinstance(token, str) else token
+        data = token.encode("utf-8", "surrogatepass") if isinstance(token, str) else token
         if (id := self._core.ids_by_token.get(data)) is None:
             raise UnknownTokenError(f"{token!r} is not a token of the vocabulary; encode it to see its tokens")
         return id
@@ -498,7 +499,7 @@ class Tokenizer:
         >>> hf(["low", "low lower"], padding=True, return_tensors="pt").input_ids
         tensor([[  310, 32768], [  310,   402]])
         """
-        require("transformers", "transformers", "as_transformers")
+        require("transformers", "transformers", "as_transformers", oldest=(5, 24))
         from .transformers_tokenizer import with_settings
 
         return with_settings(self._core, settings)
@@ -528,7 +529,16 @@ class Tokenizer:
         return f"<Tokenizer {self._name!r}, {self.n_vocab:,} ids, order {self.vocabulary.order!r}>"
 
     def _plan(self, special: SpecialOptions) -> Plan:
-        return self._core.plan(**special) if special else self._default
+        """Return the plan for the options `special` of the method that calls this."""
+        if not special:
+            return self._default
+        try:
+            return self._core.plan(**special)
+        except TypeError:
+            method = sys._getframe(1).f_code
+            own = method.co_varnames[1 : method.co_argcount + method.co_kwonlyargcount]
+            refuse_unknown(method.co_name, special, [*own, *SpecialOptions.__annotations__])
+            raise
 
     def _with(self, vocabulary: Vocabulary) -> Tokenizer:
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING, MinCount, SpecialTokens, known_splits
 from ..counting.weights import Weight, exact_number
-from ..errors import OptionName, UsageError
+from ..errors import OptionName, UsageError, plural
 from ..jobs.work import Threads
 from ..options import Option, listed_names
 from ..options import Options as AnyOptions
@@ -166,7 +166,7 @@ class Options(MergeOptions):
         special = self.vocab_size - self.n_ordinary
         if self.n_ordinary < alphabet_size:
             what = "the 256 bytes" if self.alphabet == "bytes" else f"the {alphabet_size} characters"
-            more = f" and {special} special tokens" if special else ""
+            more = f" and {plural(special, 'special token')}" if special else ""
             least = f"{what}{more} need at least {alphabet_size + special}"
             raise UsageError(OptionName("vocab_size"), f" is {self.vocab_size}, but {least}")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..counting import WordCounts
 from ..counting.weights import scaled
-from ..errors import OptionName, UsageError
+from ..errors import OptionName, UsageError, plural
 from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.surgery import arranged
@@ -196,7 +196,7 @@ def checked_options(vocabulary: Vocabulary, vocab_size: int, **options: Any) -> 
     if wanted.n_ordinary < old:
         raise UsageError(
             OptionName("vocab_size"),
-            f" is {vocab_size}, but the {old} old ids and {len(special)} special tokens need {old + len(special)}",
+            f" is {vocab_size}, but the {old} old ids and {plural(len(special), 'special token')} need {old + len(special)}",
         )
     known = {token.content for token in vocabulary.added_tokens}
     clash = next((text for text in special if text in known), None)

@@ -33,9 +33,18 @@ export function isRankList(file: Uint8Array): boolean {
   return /^[A-Za-z0-9+/]+={0,2} [0-9]+\r?\n/.test(start);
 }
 
+/** Fetch from the server of the page. */
+export async function answerOf(address: string, options: RequestInit = {}): Promise<Response> {
+  try {
+    return await fetch(address, { credentials: "same-origin", ...options });
+  } catch {
+    throw new Error("The server of this page does not answer. Start it again, or check the connection.");
+  }
+}
+
 /** Read a tokenizer file. PackError says what of it the page does not have. */
 export async function readTokenizerFile(file: Uint8Array, { file: name, split, splits }: Reading): Promise<Pack> {
-  if (typeof splits === "string") splits = new Uint8Array(await (await fetch(splits)).arrayBuffer());
+  if (typeof splits === "string") splits = new Uint8Array(await (await answerOf(splits)).arrayBuffer());
   const known = await readSections<Splits>(splits);
   if (isRankList(file)) return readRanks(toText(file), name, known.header.names[split ?? ""] ?? [], known);
   let root: Json;

@@ -1,7 +1,7 @@
 // Opening tokenizers and texts: by drag and drop, by the file chooser, by path. Tokenizer files go to the local server,
 // whose loaders read them. A page without a server reads tokenizer.json and .tiktoken itself.
 
-import { isRankList, type Reading } from "../encoder/files";
+import { answerOf, isRankList, type Reading } from "../encoder/files";
 import { byId } from "./dom";
 import { LONGEST } from "./editor";
 import type { Notify } from "./notices";
@@ -143,7 +143,7 @@ export class Opening {
     this.notify(`Opening ${name || "the files"}…`);
     for (let split = ""; ; ) {
       const query = split === "" ? "" : `&split=${encodeURIComponent(split)}`;
-      const response = await fetch(address + query, {
+      const response = await answerOf(address + query, {
         method: "POST",
         body,
         headers: { "Content-Type": "application/octet-stream" },
