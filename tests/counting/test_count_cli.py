@@ -148,4 +148,7 @@ def test_no_room_for_the_counts_is_one_error_and_the_next_call_makes_them(tmp_pa
     assert subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, timeout=60).returncode == 0
     for path in (tmp_path / "whole").iterdir():
         assert (tmp_path / "c" / path.name).read_bytes() == path.read_bytes()
+    limited[2], limited[-1] = limited[2].replace("20", "1000"), "c.ddfreq"  # enough for the folder that becomes a file
+    result = subprocess.run(limited, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert "cannot write" in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "c", "whole"]

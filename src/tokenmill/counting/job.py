@@ -76,6 +76,8 @@ class Count(Options):
                 self.sources, self.folder, split=splitter, options=options, on_skip=skip, job=job, progress=progress
             )
             if self.folder != self.output:
-                add([self.folder], self.output)
-                remove(self.folder)
+                try:
+                    add([self.folder], self.output)
+                finally:
+                    remove(self.folder)
         return replace(summary, seconds=time.perf_counter() - start)
