@@ -13,7 +13,9 @@ import pytest
 
 import tokenmill
 from command_line import call
-from tokenmill import WordCounts
+from tokenmill import Count, WordCounts
+from tokenmill.errors import UsageError
+from tokenmill.jobs.working_folder import alone
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
 WORDS = r" [^ ]*|[^ ]+"
@@ -148,4 +150,16 @@ def test_no_room_for_the_counts_is_one_error_and_the_next_call_makes_them(tmp_pa
     assert subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, timeout=60).returncode == 0
     for path in (tmp_path / "whole").iterdir():
         assert (tmp_path / "c" / path.name).read_bytes() == path.read_bytes()
+    limited[2], limited[-1] = limited[2].replace("20", "1000"), "c.ddfreq"  # enough for the folder that becomes a file
+    result = subprocess.run(limited, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert "cannot write" in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "c", "whole"]
+
+
+def test_a_file_of_counts_is_written_by_one_process(tmp_path):
+    (tmp_path / "a.txt").write_text("low low lower")
+    job = Count(sources=[tmp_path / "a.txt"], output=tmp_path / "c.ddfreq")
+    with alone(job.output), pytest.raises(UsageError, match=r"another process is writing .*/c\.ddfreq\."):
+        job.run()
+    assert os.listdir(tmp_path) == ["a.txt"]
+    assert job.run().documents == 1

@@ -1,5 +1,7 @@
 """Adding up word counts and .ddfreq: every byte comes back, damage is named."""
 
+import os
+import shutil
 import struct
 
 import numpy as np
@@ -176,6 +178,27 @@ def test_what_cannot_be_added(tmp_path):
     with pytest.raises(OutputError, match="a folder has that name"):
         add_up([tmp_path / "a"], tmp_path / "d.ddfreq")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "d.ddfreq", "x.txt"]
+
+
+@pytest.mark.parametrize("name", ["sum", "sum.ddfreq"])
+def test_what_a_killed_process_left_is_deleted(tmp_path, monkeypatch, name):
+    (tmp_path / "a.ddfreq").write_bytes(ddfreq([(b"a", 1), (b"b", 2)]))
+
+    def killed(*_):
+        """Copy the files, as a process that is killed leaves them."""
+        shutil.copytree(tmp_path, tmp_path.with_name("killed"))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(store._Checksum, "add", killed)
+        patch.setattr(store.WrittenTotals, "frequent", killed)
+        add_up([tmp_path / "a.ddfreq"], tmp_path / name)
+    assert os.listdir(tmp_path) == ["a.ddfreq"]
+    left = tmp_path.with_name("killed")
+    assert len(list(left.rglob("*.part"))) == 2  # the output, and the spilled counts
+    add_up([left / "a.ddfreq"], left / name)
+    assert sorted(os.listdir(left)) == ["a.ddfreq", name]
+    shutil.rmtree(left)
 
 
 def test_pretokens_out_of_order_are_damage(tmp_path):

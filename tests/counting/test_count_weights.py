@@ -216,7 +216,8 @@ def test_counts_that_pass_64_bits_are_an_error(tmp_path, monkeypatch):
         count(tmp_path / "a.txt", split=WORDS, options=CountOptions(weights={str(tmp_path / "a.txt"): 2**60}))
 
 
-def test_damaged_weights_of_saved_counts(tmp_path):
+@pytest.mark.parametrize("weight", ["1/0", "-1", "0", "1e99999999", "9000000000"])
+def test_damaged_weights_of_saved_counts(tmp_path, weight):
     import pyarrow.parquet as pq
 
     from tokenmill.counting.store import KEY
@@ -224,7 +225,7 @@ def test_damaged_weights_of_saved_counts(tmp_path):
     WordCounts.from_mapping({b"a": 1}).save(tmp_path / "counts")
     (path,) = (tmp_path / "counts").iterdir()
     table = pq.read_table(path)
-    about = json.loads(table.schema.metadata[KEY]) | {"mixture": [["a", "1/0", 5]]}
+    about = json.loads(table.schema.metadata[KEY]) | {"mixture": [["a", weight, 5]]}
     pq.write_table(table.replace_schema_metadata({KEY: json.dumps(about)}), path)
     with pytest.raises(FormatError, match="metadata that cannot be read"):
         WordCounts.load(tmp_path / "counts")

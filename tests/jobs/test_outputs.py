@@ -1,9 +1,11 @@
 """Outputs appear whole or not at all, and replace nothing but an earlier output."""
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
+import tempfile
 import threading
 from pathlib import Path
 
@@ -15,11 +17,14 @@ from tokenmill.jobs.outputs import (
     atomic_file,
     atomic_files,
     atomic_folder,
+    is_device,
     open_output,
+    output_errors,
     publish,
     refuse_existing,
     refuse_folder,
     refuse_source,
+    remove,
 )
 from tokenmill.jobs.work import JobOptions
 from tokenmill.kernels import machine
@@ -211,6 +216,50 @@ def test_a_device_is_written_and_never_replaced(tmp_path):
     assert os.listdir(tmp_path) == ["pipe"]
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no names of open files")
+def test_names_of_open_files_are_devices(tmp_path):
+    """They are links, and a rename would replace the link. Other links and files may be replaced."""
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    with open(tmp_path / "file", "wb") as file, tempfile.NamedTemporaryFile(dir="/dev/shm") as shared:
+        name = f"/dev/fd/{file.fileno()}"
+        assert [is_device(path) for path in (name, file.name, tmp_path / "link", shared.name)] == [True, *[False] * 3]
+        with atomic_file(name) as output:
+            output.write(b"written")
+    assert (tmp_path / "file").read_bytes() == b"written" and sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+def test_a_link_to_a_folder_is_removed_without_the_folder(tmp_path, monkeypatch):
+    (tmp_path / "folder" / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    remove(tmp_path / "link")
+    assert os.listdir(tmp_path) == ["folder"]
+
+    def busy(*_, **__):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rmdir", busy)
+        remove(tmp_path / "folder")  # no error
+    remove(tmp_path / "folder")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_is_published_over_what_an_interrupted_call_left(tmp_path):
+    for name in ("new", "new.replaced", "target"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    publish([(tmp_path / "new", tmp_path / "target")])
+    assert os.listdir(tmp_path) == ["target"] and os.listdir(tmp_path / "target") == ["new"]
+
+
+def test_folders_above_an_output_are_created(tmp_path):
+    with atomic_folder(tmp_path / "a" / "b" / "t", anything) as folder:
+        (folder / "x").touch()
+    assert os.listdir(tmp_path / "a" / "b") == ["t"]
+    with pytest.raises(OutputError, match="cannot write x: without a number"), output_errors("x"):
+        raise OSError("without a number")
+
+
 def test_a_pipe_is_never_renamed_over(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "new").touch()
@@ -282,3 +331,4 @@ def test_files_that_belong_together_appear_together(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["a", "stale"]
     atomic_files({tmp_path / "a": b"new", tmp_path / "b": b"new"}, [tmp_path / "stale"])
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == b"new"

@@ -120,6 +120,24 @@ def test_a_file_system_without_locks_locks_nothing(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["out"]
 
 
+def test_temporary_files_of_a_killed_process_are_deleted(tmp_path):
+    """But not those of other outputs, and nothing while another process writes this one."""
+    killed = f".ou[t].{'0a' * 8}.part"
+    others = [f".ou[t].txt.{'0a' * 8}.part", f".out.{'0a' * 8}.part", ".ou[t].old.part"]
+    for name in (killed, *others):
+        (tmp_path / name).touch()
+    folder = path_beside(tmp_path / "ou[t]")
+    (folder / f".tokenmill.{'0a' * 8}.part").mkdir(parents=True)
+    with open(folder / "lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another process is writing"), alone(tmp_path / "ou[t]"):
+            pytest.fail("began")
+    assert sorted(os.listdir(tmp_path)) == sorted([killed, *others, folder.name])
+    with alone(tmp_path / "ou[t]"):
+        assert os.listdir(folder) == ["lock"]
+    assert sorted(os.listdir(tmp_path)) == sorted(others)
+
+
 def test_the_rest_of_a_job_that_was_killed_at_its_end_is_deleted(tmp_path):
     out, folder = tmp_path / "out", path_beside(tmp_path / "out")
     out.mkdir()

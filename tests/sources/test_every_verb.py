@@ -390,6 +390,24 @@ def test_a_file_name_that_is_not_utf8(tmp_path, tok):
     assert pq.read_table(made.path)["source"][0].as_py().endswith("caf\\xe9.jsonl")
 
 
+def test_names_that_are_not_utf8_for_libraries_that_take_only_utf8(tmp_path, tok, monkeypatch):
+    """Arrow and rapidgzip."""
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    parquet(tmp_path / "a.parquet")
+    (tmp_path / "a.parquet").rename(folder / "a.parquet")
+    (folder / "a.bz2").write_bytes(bz2.compress(LINES.encode()))
+    monkeypatch.setattr("tokenmill.sources.decompress.THREADS_FROM", 1)
+    monkeypatch.setattr("tokenmill.sources.decompress.available_cores", lambda: 2)
+    monkeypatch.setattr("tokenmill.counting.threads.Counter.wants_pause", lambda counter: True)  # so that it spills
+    options = CountOptions(weights={folder: 2})
+    summary = count_to_folder([folder / "a.parquet", folder / "a.bz2"], folder / "c", options=options)
+    assert summary.spills and summary.shares[0]["source"].endswith("caf\\xe9")
+    assert tokenmill.WordCounts.load(folder / "c").mixture[0].weight == "2"
+    made = encode_files(tok, folder / "a.parquet", folder / "t.parquet").path
+    assert [tok.decode(ids) for ids in tokenmill.load_tokens(made)] == TEXTS
+
+
 def test_parquet_without_pyarrow_is_one_message(tmp_path):
     parquet(tmp_path / "a.parquet")
     program = (

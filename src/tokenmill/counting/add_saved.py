@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import InputError, UsageError, suggests_options
-from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
+from ..jobs.outputs import atomic_folder, named, refuse_existing, refuse_folder
 from ..jobs.progress import Progress
+from ..jobs.working_folder import alone
 from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
 from .options import CountSummary, memory_limit_of, summary_of
 from .rows import RowSource, merge_all, sort_rows, text_bytes, times
@@ -55,8 +56,7 @@ def add_up(
         refuse_folder(output, is_own, overwrite=overwrite, sources=paths)
     weighing = Weighing(paths, weights)
     summands: list[CountsMetadata] = []
-    make_folder(output.parent)
-    with temporary_spill(output.parent) as spill:
+    with alone(output) as folder, temporary_spill(folder or output.parent) as spill:
         sources: list[RowSource] = []
         for number, path in enumerate(paths):
             factor = weighing.factors[weighing.group(path)]
@@ -82,8 +82,8 @@ def add_up(
         if output.suffix == SUFFIX:
             totals = write_ddfreq(output, merge_all(sources), least)
         else:
-            with atomic_folder(output, is_own, overwrite=overwrite) as folder:
-                totals = write_counts(folder, metadata, sources, progress=progress, min_count=least)
+            with atomic_folder(output, is_own, overwrite=overwrite) as beside:
+                totals = write_counts(beside, metadata, sources, progress=progress, min_count=least)
     return summary_of(metadata, totals)
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..errors import OptionName
 from ..jobs.outputs import refuse_existing, remove
 from ..jobs.work import JobOptions
+from ..jobs.working_folder import alone
 from ..options import Option, Options, fields_of
 from ..sources.blocks import ReadOptions
-from .ddfreq import SUFFIX
+from .ddfreq import SUFFIX, write_ddfreq
 from .options import CountOptions, CountSummary, Sources, SpecialTokens, Split
 
 if TYPE_CHECKING:
@@ -58,24 +59,27 @@ class Count(Options):
         from ..split import Splitter
         from ..split.patterns import DEFAULT
         from .add_saved import add_up
+        from .store import SavedCounts
         from .to_folder import count_to_folder
 
         self.check()
-        options, job = self.options, self.job
+        options, job, output = self.options, self.job, self.output
         start = time.perf_counter()
-        add = partial(add_up, memory_limit=options.memory_limit, overwrite=job.overwrite, progress=progress)
+        splitter = Splitter(*(self.split or [DEFAULT]), special_tokens=self.special_tokens)
+        skip = on_skip if options.read.skip_damaged else None
+        count = partial(count_to_folder, split=splitter, options=options, on_skip=skip, progress=progress)
         if self.merge:
-            summary = add(self.sources, self.output, min_count=options.min_count, weights=options.weights)
+            more: dict[str, Any] = {"min_count": options.min_count, "weights": options.weights, "progress": progress}
+            summary = add_up(self.sources, output, memory_limit=options.memory_limit, overwrite=job.overwrite, **more)
+        elif self.folder == output:
+            summary = count(self.sources, output, job=job)
         else:
-            if self.folder != self.output:
-                refuse_existing(self.output, overwrite=job.overwrite, sources=self.sources)
-                job = replace(job, overwrite=True)
-            splitter = Splitter(*(self.split or [DEFAULT]), special_tokens=self.special_tokens)
-            skip = on_skip if options.read.skip_damaged else None
-            summary = count_to_folder(
-                self.sources, self.folder, split=splitter, options=options, on_skip=skip, job=job, progress=progress
-            )
-            if self.folder != self.output:
-                add([self.folder], self.output)
-                remove(self.folder)
+            refuse_existing(output, overwrite=job.overwrite, sources=self.sources)
+            with alone(output):
+                try:
+                    summary = count(self.sources, self.folder, job=replace(job, overwrite=True))
+                    refuse_existing(output, overwrite=job.overwrite)
+                    write_ddfreq(output, SavedCounts(self.folder).row_groups())
+                finally:
+                    remove(self.folder)
         return replace(summary, seconds=time.perf_counter() - start)

@@ -40,7 +40,7 @@ class Run(NamedTuple):
     def batches(self, partition: int, bits: int) -> Iterator[ArrayRows]:
         pa = require("pyarrow", "corpus", PURPOSE)
         try:
-            with pa.OSFile(str(self.path)) as file:
+            with pa.OSFile(os.fsencode(self.path)) as file:
                 reader = pa.ipc.open_file(file)
                 for i in range((partition << self.bits) >> bits, reader.num_record_batches):
                     batch = reader.get_batch(i)

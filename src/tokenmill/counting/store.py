@@ -17,6 +17,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
 from dataclasses import astuple, dataclass
 from itertools import islice
 from pathlib import Path
@@ -41,7 +42,7 @@ from .rows import (
     sort_key,
     times,
 )
-from .weights import WeightedSource, scale_of, scaled
+from .weights import WeightedSource, checked_weights, scale_of, scaled
 
 if TYPE_CHECKING:
     from .rows import Rows
@@ -95,10 +96,10 @@ class CountsMetadata(NamedTuple):
             mixture = tuple(
                 WeightedSource(str(name), str(weight), int(size)) for name, weight, size in values.get("mixture", ())
             )
-            scale_of(source.weight for source in mixture)
+            scale_of(weight for _, weight in checked_weights(source[:2] for source in mixture))
             if not all(isinstance(p, str) for p in patterns) or not all(isinstance(n, int) for n in numbers):
                 raise ValueError("its values have the wrong kinds")
-        except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise FormatError(f"{path} has metadata that cannot be read: {error}") from error
         if version != VERSION:
             raise FormatError(f"{path} has metadata of format {version!r}; tokenmill reads format {VERSION}")
@@ -313,13 +314,17 @@ class SavedCounts:
                 yield times(rows, self._factor)
 
 
-def _open_file(path: Path) -> Any:
+@contextmanager
+def _open_file(path: Path) -> Iterator[Any]:
     pa = require("pyarrow", "corpus", "reading Parquet")
     parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
-    try:
-        return parquet.ParquetFile(path, page_checksum_verification=True)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
+    with ExitStack() as stack:
+        try:
+            stored = stack.enter_context(pa.OSFile(os.fsencode(path)))  # a str must be UTF-8
+            file = stack.enter_context(parquet.ParquetFile(stored, page_checksum_verification=True))
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
+        yield file
 
 
 def is_saved(path: str | os.PathLike) -> bool:

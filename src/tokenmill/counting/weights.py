@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UsageError
-from ..sources.find import Source, find_sources, ignore_skip, is_url
+from ..sources.find import Source, find_sources, ignore_skip, is_url, shown
 
 if TYPE_CHECKING:
     from fractions import Fraction  # it imports decimal, which takes longer than the rest of --help
@@ -99,7 +99,7 @@ class Weighing:
     ) -> None:
         checked = checked_weights(weights)
         scale = scale_of(weight for _, weight in checked)
-        self._groups = [*checked, (OTHERS, "1")]
+        self._groups = [*((shown(name), weight) for name, weight in checked), (OTHERS, "1")]
         self.factors = [int(_fraction(weight) * scale) for _, weight in self._groups]
         self._group_of: dict[str, int] = {}
         known = {_key(source) for source in sources} if checked else set()

@@ -7,6 +7,7 @@ synced. A job deletes its checkpoints after that. Devices and pipes are written 
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
 import os
 import re
@@ -156,6 +157,11 @@ def _temporary_path(target: Path) -> Iterator[Path]:
         yield path
     finally:
         remove(path)
+
+
+def temporary_paths(target: Path) -> list[Path]:
+    """Return what `_temporary_path` named for `target`, also in other processes."""
+    return [*target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 16}.part")]
 
 
 def temporary_folder(parent: StrPath) -> contextlib.AbstractContextManager[Path]:

@@ -24,7 +24,7 @@ from ..errors import InputError, OptionName, OutputError, UsageError
 from ..kernels.machine import lock_file
 from ..sources.find import Skip, is_url, refuse_nothing
 from ..sources.remote import version_at
-from .outputs import StrPath, atomic_file, is_device, make_folder, output_errors, publish, remove, sync
+from .outputs import StrPath, atomic_file, is_device, make_folder, output_errors, publish, remove, sync, temporary_paths
 
 MANIFEST = "manifest"
 FILES = "files"  # the state of a job whose files are finished: from now on, files at the targets may be its own
@@ -153,8 +153,8 @@ def alone(output: StrPath | None) -> Iterator[Path | None]:
                 if path.name:
                     lock.enter_context(_locked(path_beside(path), Path(output)))
                     folder = path_beside(path)
-                    for spill in folder.glob(".tokenmill.*.part"):  # of a process that was killed
-                        remove(spill)
+                    for killed in (*temporary_paths(folder / "tokenmill"), *temporary_paths(path)):
+                        remove(killed)  # it holds no lock
         yield folder
 
 

@@ -140,7 +140,7 @@ def decompressed(suffix: str, name: str, file: Any, head: bytes = b"") -> Member
         return MemberReader(file, partial(lzma.LZMADecompressor, memlimit=max_window()), head)
     large = not head and isinstance(file, io.FileIO) and os.fstat(file.fileno()).st_size >= THREADS_FROM
     if large and available_cores() > 1:
-        with contextlib.suppress(MissingExtraError):
+        with contextlib.suppress(MissingExtraError, UnicodeEncodeError):  # of a name that is not UTF-8
             return ThreadedBzip2Reader(name, file)
     return MemberReader(file, bz2.BZ2Decompressor, head)
 

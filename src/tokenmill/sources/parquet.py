@@ -75,8 +75,8 @@ class ParquetSource(BlockSource):
             ) from error
 
     def _for_arrow(self) -> Any:
-        """Return the file, or its path on this machine, which Arrow reads faster."""
-        return self._stored if is_url(self.source) else self.source
+        """Return the file, or its path on this machine, which Arrow reads faster, if the path is UTF-8."""
+        return self._stored if is_url(self.source) or self.name != str(self.source) else self.source
 
     def _open(self, pause: Pause) -> None:
         self._open_file()

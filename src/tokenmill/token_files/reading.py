@@ -268,7 +268,8 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
     check_magic(path, "parquet")
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        stored = pa.OSFile(os.fsencode(path))  # a str must be UTF-8
+        with stored, pq.ParquetFile(stored, page_checksum_verification=True) as file:
             yield file
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise FormatError(f"{path}: damaged, or not a Parquet file of ids: {error}") from error
