@@ -331,3 +331,15 @@ def test_no_control_character_of_a_name_or_a_token_is_printed_as_it_is(tmp_path)
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", result.output), words
         assert "[31m" in result.output
     assert json.loads(CliRunner().invoke(app, [*inspect, "--json"]).stdout)
+
+
+def test_too_little_memory_is_one_message(tmp_path, monkeypatch):
+    def without_memory(*arguments, **options):
+        raise MemoryError
+
+    (tmp_path / "text.txt").write_text("low lower")
+    monkeypatch.setattr("tokenmill.train_job.Train.run", without_memory)
+    words = ["train", str(tmp_path / "text.txt"), "--vocab-size", "300", "-o", str(tmp_path / "tok")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 1
+    assert "there is not enough memory" in result.stderr and "Traceback" not in result.stderr

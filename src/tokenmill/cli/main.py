@@ -56,6 +56,9 @@ def app(words: Sequence[str]) -> int:
         return 128 + stop.args[0] if stop.args else 130
     except BrokenPipeError:
         return 1
+    except MemoryError:
+        fail("there is not enough memory. Fewer --num-threads need less, and counting obeys --memory-limit.")
+        return 1
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EBADF):
             raise
