@@ -239,11 +239,17 @@ def test_the_page_lists_the_differences_from_tokenizers(tmp_path):
     theirs.post_processor = tokenizers.processors.TemplateProcessing(**template)
     theirs.enable_truncation(3)
     theirs.enable_padding()
+    theirs.add_tokens(["é"])
+    letter = theirs.token_to_id("é")
     theirs.save(str(tmp_path / "tokenizer.json"))
     ours = tokenmill.load(tmp_path / "tokenizer.json")
     text = section("how-to/moving.md", "## From tokenizers")
     listed = {*re.findall(r"^- \*([^*]+?)\.?\*", text, re.MULTILINE)}
-    assert listed == {"Special tokens in text", "BOS and EOS", "Truncation and padding", "Offsets", "Ids"}
+    assert listed == {"Special tokens in text", "BOS and EOS", "Truncation and padding", "Offsets", "Ids"} | {
+        "Decoding of added tokens",
+        "Two added tokens",
+    }
+    assert (theirs.decode([letter]), ours.decode([letter])) == ("\ufffd", "é")
     assert theirs.encode("low").tokens[0] == "<s>" and ours.encode("low") == theirs.encode("low").ids[1:]
     assert theirs.encode("<s>", add_special_tokens=False).tokens == ["<s>"]
     with pytest.raises(tokenmill.errors.SpecialTokenError):

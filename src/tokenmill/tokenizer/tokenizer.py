@@ -93,7 +93,7 @@ class Tokenizer:
         plan = self._default
         if allowed_special or disallowed_special != "all":
             plan = self._core.plan(allowed_special, disallowed_special)
-        long = num_threads is not None or len(text) >= LONG_TEXT
+        long = num_threads is not None or type(text) is not str or len(text) >= LONG_TEXT
         divided = encode_divided(self._core, text, plan, num_threads) if long else None
         ids = self._core.encode(text, plan) if divided is None else self._core.encoder.kernel.id_list(divided)
         return self._core.with_affixes(ids) if add_special_tokens else ids
