@@ -97,7 +97,7 @@ def matrix(results: dict) -> list[str]:
     return section(
         "## Families and scripts, new text in small pieces",
         "As in Hugging Face's tokbench, chunks of 10 kB to lists of ids on one core, but always of new text: the first of six slices is the warm-up, and the "
-        "figure is the median of the five others. In each of five rounds the libraries have fresh processes, which "
+        "figure is the median of the five others. A result is released before the next call. In each of five rounds the libraries have fresh processes, which "
         f"encode each text one after the other. {ids}",
         "MB per second of CPU time:",
         table(
