@@ -11,7 +11,7 @@ import pytest
 
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
-from tokenmill.errors import MissingExtraError, UsageError
+from tokenmill.errors import MissingExtraError, UnknownOptionError, UsageError
 from tokenmill.vocabulary import Template
 
 transformers = pytest.importorskip("transformers", minversion="5")
@@ -346,6 +346,19 @@ def test_wrong_settings_are_errors_that_say_what_is_allowed():
     ):
         with pytest.raises(UsageError, match=message):
             small().as_transformers(**settings)
+
+
+def test_a_misspelt_setting_is_an_error_and_one_of_a_model_is_stored():
+    for wrong, right in {
+        "pad_tokn": "pad_token",
+        "paddding_side": "padding_side",
+        "chat_templat": "chat_template",
+    }.items():
+        with pytest.raises(UnknownOptionError, match=rf"no option '{wrong}'. Did you mean '{right}'"):
+            small().as_transformers(**{wrong: "left"})
+    models = {"eot_token": "<eot>", "boi_token": "<boi>", "image_token": "<image>"}
+    tokenizer = small().as_transformers(**models)
+    assert models.items() <= tokenizer.special_tokens_map.items()
 
 
 def test_datasets_and_trainer_take_it(pair, tmp_path):

@@ -14,6 +14,8 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from shutil import copyfile
 from types import SimpleNamespace
@@ -26,7 +28,15 @@ from transformers import BatchEncoding, PreTrainedTokenizerBase, PreTrainedToken
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils import PaddingStrategy, TensorType
 
-from ..errors import FAILURES, ConversionError, TokenmillError, UnknownTokenError, UsageError, refuse_wrong_types
+from ..errors import (
+    FAILURES,
+    ConversionError,
+    TokenmillError,
+    UnknownTokenError,
+    UsageError,
+    refuse_unknown,
+    refuse_wrong_types,
+)
 from ..formats import read, to_hf, write
 from ..formats.huggingface import parse_tokenizer_json
 from ..formats.merges_txt import roles_of
@@ -65,6 +75,8 @@ _SETTINGS: dict[str, Any] = {
 def with_settings(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
     """Return the tokenizer of a core. Raises UsageError for settings that transformers does not accept."""
     refuse_wrong_types(settings, _SETTINGS, {})
+    similar = partial(get_close_matches, possibilities=_SETTINGS, n=1, cutoff=0.9)  # eot_token is none of bos_token
+    refuse_unknown("as_transformers", [name for name in settings if name not in _SETTINGS and similar(name)], _SETTINGS)
     try:
         return TransformersTokenizer(core, **settings)
     except TokenmillError:
