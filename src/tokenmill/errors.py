@@ -197,8 +197,6 @@ def checked_texts(texts: Any) -> Any:
         raise WrongTypeError(f"texts is one {kind}; give a list of texts, such as [text]")
     if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:
         raise WrongTypeError(f"texts is a {kind}; give a list of texts, such as one column or the values")
-    if not isinstance(texts, Iterable):
-        raise WrongTypeError(f"texts is {texts!r}, of the type {kind}; give a list of texts")
     return texts
 
 
@@ -237,7 +235,6 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    checks_keywords = code.co_flags & VAR_KEYWORDS  # the function checks its **keywords itself
     scalars = {name: _SCALARS[text] for name, text in function.__annotations__.items() if text in _SCALARS}
 
     @functools.wraps(function)
@@ -258,7 +255,7 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
                 raise UnknownOptionError(
                     f"{name}() has too many arguments without a name. Name the options: {others}"
                 ) from None
-            if not checks_keywords:
+            if not code.co_flags & VAR_KEYWORDS:  # it checks its **keywords itself
                 refuse_unknown(name, options, [name for name in known if name not in ("self", "cls")])
             arguments = dict(zip(known[: code.co_argcount], args, strict=False)) | options
             refuse_wrong_types(arguments, function.__annotations__, function.__globals__)

@@ -129,13 +129,8 @@ class StreamDecoder:
         self._reset()
         return text
 
-    def __deepcopy__(self, memo: object = None) -> StreamDecoder:
-        copied = object.__new__(type(self))
-        state = {name: value if name == "_core" else deepcopy(value) for name, value in vars(self).items()}
-        vars(copied).update(state)
-        return copied
-
-    __copy__ = __deepcopy__  # both decode on their own
+    def __copy__(self) -> StreamDecoder:
+        return deepcopy(self)  # which shares the core, and no buffer
 
 
 def encode_with_unstable(core: Core, text: str, plan: Plan) -> tuple[list[int], list[list[int]]]:
