@@ -88,6 +88,8 @@ def test_options_without_a_name_are_refused_with_their_names():
         TypeError, match=r"encode_ordinary_batch\(\) has too many .* Name the options: num_threads=...$"
     ):
         tok.encode_ordinary_batch(["low"], 2)
+    with pytest.raises(TypeError, match=r"decode_bytes\(\) takes 2 positional arguments but 3 were given"):
+        tok.decode_bytes([1], 2)
 
 
 def test_keys_and_the_names_of_columns_are_not_encoded_or_counted():

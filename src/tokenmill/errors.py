@@ -250,11 +250,10 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
             raise
         except FAILURES:
             name = function.__qualname__.split(".")[0] if function.__name__ == "__init__" else function.__name__
-            if len(args) > code.co_argcount and not code.co_flags & VAR_POSITIONAL:
-                others = ", ".join(f"{name}=..." for name in known[code.co_argcount :])
-                raise UnknownOptionError(
-                    f"{name}() has too many arguments without a name. Name the options: {others}"
-                ) from None
+            others = ", ".join(f"{option}=..." for option in known[code.co_argcount :])
+            if others and len(args) > code.co_argcount and not code.co_flags & VAR_POSITIONAL:
+                problem = f"{name}() has too many arguments without a name. Name the options: "
+                raise UnknownOptionError(problem, others) from None
             if not code.co_flags & VAR_KEYWORDS:  # it checks its **keywords itself
                 refuse_unknown(name, options, [name for name in known if name not in ("self", "cls")])
             arguments = dict(zip(known[: code.co_argcount], args, strict=False)) | options
