@@ -152,6 +152,8 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:
+    if type(texts) is list:
+        return tuple(texts)
     return tuple(texts.to_pylist() if hasattr(texts, "to_pylist") else checked_texts(texts))
 
 
