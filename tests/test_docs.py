@@ -228,7 +228,7 @@ def test_the_page_names_the_parameters_that_differ_from_tiktoken():
         "token",
         "text",
     }  # in `**special`, and `texts`
-    assert {*named} == {"ids", "id", "tokens", "token", "texts"}
+    assert {*named} == {"ids", "id", "tokens", "token", "texts", "name", "encoding_name", "model", "model_name"}
 
 
 def test_the_page_lists_the_differences_from_tokenizers(tmp_path):

@@ -10,7 +10,7 @@ from tokenmill import errors
 
 def test_the_docstring_draws_every_class():
     classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)]
-    assert len(classes) == 12
+    assert len(classes) == 13
     for found in classes:
         assert found.__name__ in errors.__doc__
         assert issubclass(found, errors.TokenmillError)
@@ -78,6 +78,48 @@ def test_a_printable_path_has_no_surrogates():
     assert errors.printable("a\x1b[31m\x9b") == "a\\x1b[31m\\x9b"
 
 
+def test_options_without_a_name_are_refused_with_their_names():
+    import tokenmill
+
+    tok = tokenmill.train_from_iterator(["low"], 260)
+    with pytest.raises(errors.UnknownOptionError, match=r"inspect\(\) has too many .* text=..., name=..., options=..."):
+        tokenmill.inspect(tok, "corpus/*.txt")
+    with pytest.raises(
+        TypeError, match=r"encode_ordinary_batch\(\) has too many .* Name the options: num_threads=...$"
+    ):
+        tok.encode_ordinary_batch(["low"], 2)
+    with pytest.raises(TypeError, match=r"decode_bytes\(\) takes 2 positional arguments but 3 were given"):
+        tok.decode_bytes([1], 2)
+
+
+def test_keys_and_the_names_of_columns_are_not_encoded_or_counted():
+    import numpy as np
+
+    import tokenmill
+
+    class DataFrame:  # as in pandas, it iterates over the names of its columns
+        ndim = 2
+
+        def __iter__(self):
+            return iter(["text", "id"])
+
+    tok = tokenmill.train_from_iterator(["low"], 260)
+    for call in (
+        tok.encode_batch,
+        tok.encode_ordinary_batch,
+        tok.encode_batch_to_numpy,
+        tokenmill.count_iterator,
+        lambda texts: tokenmill.train_from_iterator(texts, 260),
+        lambda texts: tokenmill.train_from_iterator(texts, 260, superwords="superbpe", stage1_size=258),
+        lambda texts: tokenmill.check(tok, tok, texts=texts),
+    ):
+        for texts in (DataFrame(), {"text": "low"}, np.array([["low"]])):
+            with pytest.raises(
+                errors.WrongTypeError, match=r"texts is (a|array).*(DataFrame|dict|ndarray); .*list of texts"
+            ):
+                call(texts)
+
+
 def test_web_addresses_need_an_extra(monkeypatch):
     fsspec = pytest.importorskip("fsspec")
 
@@ -127,7 +169,7 @@ def test_wrong_types_give_our_errors(tmp_path):
         tok.truncate("low", 2, max_token=2)
     with pytest.raises(errors.UsageError, match=r"not 'cl100k_base'; tokenmill.load opens files and names"):
         tokenmill.Tokenizer("cl100k_base")
-    with pytest.raises(errors.UsageError, match=r"texts is one string; give a list of texts"):
+    with pytest.raises(errors.UsageError, match=r"texts is one str; give a list of texts"):
         tokenmill.check(tok, tok, texts="he")
     with pytest.raises(
         errors.UsageError, match=r"library is 'x'; give what formats.encode_with_library returns, or None"
@@ -140,8 +182,11 @@ def test_wrong_types_give_our_errors(tmp_path):
             with pytest.raises(errors.WrongTypeError, match=f"text is str.*, not {type(wrong).__name__}"):
                 call(wrong)
     for wrong in (3, None, "low"):
-        with pytest.raises(errors.WrongTypeError, match="give a list of texts"):
+        with pytest.raises(errors.WrongTypeError, match="a list of texts"):
             tok.encode_batch(wrong)
+    for several in (["low"], ("low",)):
+        with pytest.raises(errors.WrongTypeError, match=r"not (list|tuple); encode_batch encodes a list of texts"):
+            tok.encode(several)
     with pytest.raises(errors.UsageError, match=r"max_tokens is '2'; give a number, 0 or more"):
         tok.truncate("low", "2")
     with pytest.raises(errors.UsageError, match=r"vocab_size is '300'; it must be a whole number"):

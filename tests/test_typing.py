@@ -36,6 +36,7 @@ pretokens: list[str] = tokenmill.Splitter("gpt2").split("low lower")
 tokens = tokenmill.load_tokens("t.bin", tok=tok, dtype="uint16")
 one: np.ndarray = tokens[0]
 several: list[np.ndarray] = tokens[1:3]
+offsets: np.ndarray = tokens.offsets
 made = tokenmill.encode_files(tok, "a.txt", "t.bin")
 tokenmill.train("corpus", 300, progress=True).save("folder")
 found = tokenmill.inspect(tok, text="corpus", progress=True, options=tokenmill.InspectionOptions(junk_at=0.8))

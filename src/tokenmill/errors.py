@@ -4,7 +4,8 @@
     ├── UsageError (ValueError)                 an invalid argument
     │   ├── PatternError                        a split pattern that is invalid, or too costly to run
     │   ├── SpecialTokenError                   text that contains a special token the caller did not allow
-    │   ├── UnknownOptionError (TypeError)      a keyword argument that the function does not have
+    │   ├── UnknownModelError (KeyError)        a model whose encoding is not known
+    │   ├── UnknownOptionError (TypeError)      an argument that the function does not have
     │   ├── UnknownTokenError (KeyError)        an id or a token that the vocabulary does not have
     │   └── WrongTypeError (TypeError)          an argument of another type, such as a number in place of a text
     ├── InputError                              a source that cannot be read: missing, damaged, binary
@@ -45,7 +46,7 @@ FAILURES = (
 )  # what a wrong type of argument can cause
 _SCALARS = {"bool": bool, "int": int, "int | None": int | None, "float": float, "float | None": float | None}
 UNIONS = (Union, UnionType)  # the two origins of a union type
-VAR_KEYWORDS = 0x08  # the flag of a function with **keywords
+VAR_POSITIONAL, VAR_KEYWORDS = 0x04, 0x08  # the flags of a function with *arguments, and with **keywords
 
 
 class OptionName(NamedTuple):
@@ -83,8 +84,12 @@ class SpecialTokenError(UsageError):
     """Text that contains a special token which the caller did not allow."""
 
 
+class UnknownModelError(UsageError, KeyError):
+    """A model whose encoding is not known."""
+
+
 class UnknownOptionError(UsageError, TypeError):
-    """A keyword argument that the function does not have; the message names the nearest that it has."""
+    """An argument that the function does not have; the message names the nearest that it has."""
 
 
 class UnknownTokenError(UsageError, KeyError):
@@ -182,6 +187,19 @@ def refuse_unknown(function: str, options: Iterable[str], known: Collection[str]
         raise UnknownOptionError(f"{function}() has no option {unknown!r}.{hint}")
 
 
+def checked_texts(texts: Any) -> Any:
+    """Return `texts` if it is an iterable of texts. Raises WrongTypeError for one text, and for an iterable of keys.
+
+    A mapping iterates over its keys, a pandas DataFrame over the names of its columns.
+    """
+    kind = type(texts).__name__
+    if isinstance(texts, str | bytes | bytearray | memoryview):
+        raise WrongTypeError(f"texts is one {kind}; give a list of texts, such as [text]")
+    if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:
+        raise WrongTypeError(f"texts is a {kind}; give a list of texts, such as one column or the values")
+    return texts
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean ...?" for an error message, or "" if no known name is similar. Leading hyphens are ignored."""
     import difflib
@@ -204,7 +222,7 @@ def checks_methods(cls: type[R]) -> type[R]:
 
 
 def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a public function: an unknown keyword argument raises UnknownOptionError with the nearest known name.
+    """Decorate a public function: an unknown argument raises UnknownOptionError with the names of those it has.
 
     If the function fails because an argument has the wrong type, a WrongTypeError names that argument. Numbers and flags that
     are passed by name are checked before the call, because a flag of any type would work.
@@ -217,7 +235,6 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    checks_keywords = code.co_flags & VAR_KEYWORDS  # the function checks its **keywords itself
     scalars = {name: _SCALARS[text] for name, text in function.__annotations__.items() if text in _SCALARS}
 
     @functools.wraps(function)
@@ -232,8 +249,12 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
         except TokenmillError:
             raise
         except FAILURES:
-            if not checks_keywords:
-                name = function.__qualname__.split(".")[0] if function.__name__ == "__init__" else function.__name__
+            name = function.__qualname__.split(".")[0] if function.__name__ == "__init__" else function.__name__
+            others = ", ".join(f"{option}=..." for option in known[code.co_argcount :])
+            if others and len(args) > code.co_argcount and not code.co_flags & VAR_POSITIONAL:
+                problem = f"{name}() has too many arguments without a name. Name the options: "
+                raise UnknownOptionError(problem, others) from None
+            if not code.co_flags & VAR_KEYWORDS:  # it checks its **keywords itself
                 refuse_unknown(name, options, [name for name in known if name not in ("self", "cls")])
             arguments = dict(zip(known[: code.co_argcount], args, strict=False)) | options
             refuse_wrong_types(arguments, function.__annotations__, function.__globals__)

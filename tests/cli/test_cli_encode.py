@@ -11,6 +11,7 @@ import pytest
 import tokenmill
 from command_line import call as run
 from command_line import program
+from tokenmill.cli._console import speed
 
 TEXT = "The cat sat on the mat.\n  Straße, 中文 and 😀.\r\n<|end|>"
 
@@ -220,6 +221,34 @@ def test_output_that_cannot_be_written_is_an_error(folder, verb):
     assert result.returncode == 1
     assert b"error: cannot write the output: No space left on device" in result.stderr
     assert b"Traceback" not in result.stderr and b"Exception ignored" not in result.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_reader_of_a_pipe_that_leaves_is_not_told_that_nothing_was_written(folder, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a.txt").write_text("low lower " * 100_000)
+    command = [
+        sys.executable,
+        "-m",
+        "tokenmill",
+        "encode",
+        tmp_path / "a.txt",
+        "--tokenizer",
+        folder,
+        "-o",
+        tmp_path / "pipe",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        with open(tmp_path / "pipe", "rb") as reader:
+            reader.read(10)
+        message = process.communicate(timeout=120)[1].decode()
+    assert process.returncode == 1
+    assert message.endswith("pipe: Broken pipe.\n")
+
+
+def test_a_job_that_read_nothing_has_no_speed():
+    assert speed(0.5, 0) == speed(0.5, None) == {"seconds": 0.5, "mb_per_second": None}
+    assert speed(0.5, 1_000_000) == {"seconds": 0.5, "mb_per_second": 2.0}
 
 
 def test_characters_without_a_token_are_dropped_on_request(tmp_path):

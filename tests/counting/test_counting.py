@@ -165,7 +165,7 @@ def test_threads_must_be_at_least_one(num_threads):
 
 
 def test_wrong_calls():
-    with pytest.raises(UsageError, match="one string"):
+    with pytest.raises(UsageError, match="one str; give a list of texts"):
         count_iterator("a text")
     with pytest.raises(UsageError, match="one is int: 5"):
         count_iterator(["a", 5])

@@ -31,7 +31,7 @@ def test_texts_are_texts_or_pairs_with_their_source():
     for texts, source in ((["he"], "text"), ([("a.txt", "he")], "a.txt")):
         found = check(Tokenizer(ranks([b"he"])), Tokenizer(ranks([b"eh"])), texts=texts, fuzz=0)
         assert (found.difference.source, found.difference.text) == (source, "he")
-    with pytest.raises(UsageError, match="one string"):
+    with pytest.raises(UsageError, match="one str; give a list of texts"):
         check(Tokenizer(ranks([])), Tokenizer(ranks([b"he"])), texts="he")
     with pytest.raises(UsageError, match="it must be a Tokenizer"):
         check(Tokenizer(ranks([])), "gpt2")

@@ -126,7 +126,7 @@ def test_files_of_llmc(tmp_path):
         header = struct.pack("<256i", magic, version, len(IDS), *[0] * 253)
         (tmp_path / "t.bin").write_bytes(header + np.array(IDS, dtype).tobytes())
         tokens = tokenmill.load_tokens(tmp_path / "t.bin")
-        assert tokens.ids.tolist() == IDS and tokens.ids.dtype == dtype and tokens.offsets is None
+        assert tokens.ids.tolist() == IDS and tokens.ids.dtype == dtype and tokens.offsets.tolist() == [0, len(IDS)]
         for damaged in (header + bytes(2), header[:1000], header + np.array(IDS[1:], dtype).tobytes()):
             (tmp_path / "t.bin").write_bytes(damaged)
             with pytest.raises(FormatError, match=r"t\.bin"):

@@ -96,7 +96,7 @@ def test_changed_files(tmp_path, format):
             )
             for ids in tokens:
                 tok.decode(ids)
-            assert len(tokens.ids) == tokens.offsets[-1] if tokens.offsets is not None else True
+            assert len(tokens.ids) == tokens.offsets[-1]
             if len(tokens):
                 tok.decode(tokens[len(tokens) // 2])
         except TokenmillError as error:

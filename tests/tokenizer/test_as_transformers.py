@@ -267,8 +267,10 @@ def test_tokens_are_added(pair, tmp_path):
 
 def test_it_is_pickled_and_hashed_without_what_it_made(pair):
     ours = pair[1]
-    size = len(pickle.dumps(ours))
+    size, attributes = len(pickle.dumps(ours)), pickle.dumps(vars(ours))  # datasets hashes the attributes
     ours("low").tokens()
+    ours("low", return_offsets_mapping=True)
+    assert pickle.dumps(vars(ours)) == attributes
     again = pickle.loads(pickle.dumps(ours))
     assert len(pickle.dumps(ours)) == size and again("low").input_ids == ours("low").input_ids
     assert isinstance(again, transformers.PreTrainedTokenizerFast) and Tokenizer(again.vocabulary) == Tokenizer(
@@ -346,6 +348,19 @@ def test_wrong_settings_are_errors_that_say_what_is_allowed():
     ):
         with pytest.raises(UsageError, match=message):
             small().as_transformers(**settings)
+
+
+def test_a_misspelt_setting_is_an_error_and_one_of_a_model_is_stored():
+    for wrong, right in {
+        "pad_tokn": "pad_token",
+        "paddding_side": "padding_side",
+        "chat_templat": "chat_template",
+    }.items():
+        with pytest.raises(UsageError, match=rf"no option '{wrong}'. Did you mean '{right}'"):
+            small().as_transformers(**{wrong: "left"})
+    models = {"eot_token": "<eot>", "boi_token": "<boi>", "image_token": "<image>"}
+    tokenizer = small().as_transformers(**models)
+    assert models.items() <= tokenizer.special_tokens_map.items()
 
 
 def test_datasets_and_trainer_take_it(pair, tmp_path):

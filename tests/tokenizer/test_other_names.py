@@ -60,6 +60,9 @@ def test_published_encodings_by_tiktokens_names(monkeypatch, tmp_path):
         UsageError, match=r"no published encoding is known for the model 'gpt-6'.* Did you mean 'gpt-5'"
     ):
         tokenmill.encoding_for_model("gpt-6")
+    for module in (tiktoken, tokenmill):  # many programs fall back to an encoding
+        with pytest.raises(KeyError):
+            module.encoding_for_model("our-own-model")
 
 
 @pytest.mark.parametrize("apart", [False, True])

@@ -1,5 +1,7 @@
 """The streaming encoder: joined, its ids are encode's, wherever the text is cut; and it holds back little."""
 
+import copy
+import pickle
 import random
 
 import pytest
@@ -35,6 +37,18 @@ def test_every_cut_gives_the_ids_of_encode(split, text, nasty):
         cuts = sorted(chosen.choices(range(len(nasty)), k=5))
         parts = [nasty[a:b] for a, b in zip([0, *cuts], [*cuts, len(nasty)], strict=True)]
         assert streamed(tok, parts, disallowed_special=()) == ordinary
+
+
+def test_a_copy_of_a_stream_shares_no_buffer(tok):
+    for change in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a StreamEncoder cannot be pickled or copied; pickle the Tokenizer"):
+            change(tok.stream_encoder())
+    ids = tok.encode("天地")
+    stream = tok.stream_decoder()
+    stream.feed(ids[:1])
+    for copied in (copy.copy(stream), copy.deepcopy(stream), pickle.loads(pickle.dumps(stream))):
+        assert stream.feed([]) + copied.feed(ids[1:]) + copied.finish() == "天地"
+    assert stream.feed(ids[1:]) + stream.finish() == "天地"
 
 
 def test_a_special_token_in_two_parts_is_found(tok):

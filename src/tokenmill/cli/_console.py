@@ -158,7 +158,7 @@ def report(rows: dict[str, Any], as_json: bool, always: Collection[str] = ()) ->
 
 
 def speed(seconds: float, nbytes: int | None) -> dict[str, Any]:
-    rate = None if nbytes is None else round(nbytes / 1e6 / max(seconds, 1e-9), 1)
+    rate = None if not nbytes else round(nbytes / 1e6 / max(seconds, 1e-9), 1)
     return {"seconds": round(seconds, 3), "mb_per_second": rate}
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from ..errors import UsageError, WrongTypeError, suggests_options
+from ..errors import WrongTypeError, checked_texts, suggests_options
 from ..jobs.progress import Meter, Progress, drawn
 from ..jobs.work import JobOptions
 from ..sources.blocks import BLOCK, Block
@@ -141,8 +141,6 @@ def count_iterator(
     [(b' low', 1), (b'low', 1), (b'lower', 1)]
     """
     splitter = make_splitter(split)
-    if isinstance(texts, (str, bytes)):
-        raise UsageError("texts is one string; give an iterable of strings, such as [text]")
     limit = memory_limit_of(memory_limit)
     counter = partial(Counter, splitter)
     with (
@@ -150,7 +148,7 @@ def count_iterator(
         temporary_spill(None) as spill,
         Threads(counter, num_threads, limit, spill) as threads,
     ):
-        size = count_blocks(texts, threads, show)
+        size = count_blocks(checked_texts(texts), threads, show)
         return WordCounts(*threads.rows(min_count), splitter.patterns, *size)
 
 

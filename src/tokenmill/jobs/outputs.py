@@ -33,7 +33,8 @@ def output_errors(path: StrPath) -> Iterator[None]:
     except OSError as error:
         name = re.sub(r"\.([^/]*)\.([0-9a-f]{16}\.part\b|unfinished\b.*)", r"\1", os.fspath(path))
         reason = error.strerror or str(error)
-        raise OutputError(f"cannot write {name}: {reason}. Nothing was left half-written there.") from error
+        left = "" if is_device(path) else " Nothing was left half-written there."
+        raise OutputError(f"cannot write {name}: {reason}.{left}") from error
 
 
 class _OutputFile(io.FileIO):

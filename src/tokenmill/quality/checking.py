@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ConversionError, UsageError, suggests_options
+from ..errors import ConversionError, UsageError, checked_texts, suggests_options
 from ..formats.rank_merges import ranks_of
 from ..jobs.progress import Progress, drawn
 from ..kernels.machine import threads_for
@@ -156,8 +156,6 @@ def check(
     """
     if fuzz < 0:
         raise UsageError(f"fuzz is {fuzz!r}; give the number of texts to generate, 0 or more")
-    if isinstance(texts, str):
-        raise UsageError("texts is one string; give a list of texts, such as [text]")
     if library is not None:
         from ..formats.libraries import LibraryEncoder
 
@@ -167,7 +165,7 @@ def check(
     both = (tokenizer.vocabulary, other.vocabulary)
     reason = proof(*both)
     stages: list[tuple[str, _Texts, int | None]] = [
-        ("text", (("text", text) if isinstance(text, str) else text for text in texts), None),
+        ("text", (("text", text) if isinstance(text, str) else text for text in checked_texts(texts)), None),
         ("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES)),
         ("tokens", (("a token that only one of them has", text) for text in distinguishing_texts(*both)), None),
         ("merges", (("merges in another order", text) for text in (() if reason else reordered_texts(*both))), None),

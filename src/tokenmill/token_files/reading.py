@@ -34,7 +34,7 @@ class TokenFile:
     metadata: the contents of the JSON file next to it; None for a foreign file.
     ids: all ids in one array, mapped from the file. Those of Parquet are in memory.
     offsets: int64, one more than there are documents. Document i is ids[offsets[i]:offsets[i + 1]], the tokens before and
-        after it included. None if the offsets are not known; then all ids are one document.
+        after it included. If no file records them, all ids are one document.
     A pickle contains the path, not the ids: the file is opened again on first use.
 
     >>> tokens = load_tokens("train.bin", tok=tok)
@@ -68,19 +68,14 @@ class TokenFile:
         """Return whether the ends of the documents are known."""
         return self._contents[1] is not None
 
-    @lazy
-    def _offsets(self) -> np.ndarray:
-        """The offsets; those of one document if they are not known."""
+    @property
+    def offsets(self) -> np.ndarray:
         ids, bounds = self._contents
         return np.array([0, len(ids)]) if bounds is None else bounds.offsets
 
-    @property
-    def offsets(self) -> np.ndarray | None:
-        return self._offsets if self._divided else None
-
     def _offset_blocks(self, first: int, last: int) -> Iterator[np.ndarray]:
         """Yield the offsets of documents first to last - 1 in blocks, each with the end of its last document."""
-        return (self._offsets[start : min(start + BLOCK, last) + 1] for start in range(first, last, BLOCK))
+        return (self.offsets[start : min(start + BLOCK, last) + 1] for start in range(first, last, BLOCK))
 
     @property
     def format(self) -> str:
@@ -149,7 +144,7 @@ class TokenFile:
 
     def __len__(self) -> int:
         """The number of documents."""
-        return len(self._offsets) - 1
+        return len(self.offsets) - 1
 
     @overload
     def __getitem__(self, number: SupportsIndex) -> np.ndarray: ...
@@ -165,7 +160,7 @@ class TokenFile:
             raise UsageError(f"the number of a document is {number!r}; give a whole number or a slice") from None
         if not -len(self) <= index < len(self):
             raise IndexError(f"document {index} of {self.path}, which has {len(self):,}")
-        begin, end = self._offsets[index % len(self) :][:2]
+        begin, end = self.offsets[index % len(self) :][:2]
         return self._text_of(self.ids[begin:end])
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -233,8 +228,8 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
         raise UsageError(f"{path}: its ids are {id_type}, as it records: leave out ", OptionName("dtype"))
     if id_type is None:
         raise FormatError(
-            f"{path}: there is no metadata ({metadata_path(path).name}) next to it, and raw ids do not record their type. "
-            "Name it: ",
+            f"{path}: no known kind of token file, and there is no metadata ({metadata_path(path).name}) next to it. If it "
+            "contains raw ids, name their type: ",
             OptionName("dtype", "uint16"),
             " or ",
             OptionName("dtype", "uint32"),

@@ -188,7 +188,7 @@ def _check_sources(
                 if (wrong := in_file != ids[: len(in_file)]).any():
                     raise _other_ids(tokens, done + int(wrong.argmax()))
                 ends = np.frombuffer(encoded.ends, np.int64) + done
-                bounds = tokens._offsets[documents + 1 : documents + len(ends) + 1]
+                bounds = tokens.offsets[documents + 1 : documents + len(ends) + 1]
                 if not np.array_equal(bounds, ends):
                     number = documents + int(np.append(bounds != ends[: len(bounds)], True).argmax())
                     raise FormatError(f"{tokens.path}: document {number:,} has a different length in the sources")
@@ -204,7 +204,7 @@ def _check_sources(
 
 def _other_ids(tokens: TokenFile, number: int) -> FormatError:
     """Return the error for a file whose id of this number differs from that of the sources, or is missing in one."""
-    document = int(np.searchsorted(tokens._offsets, number, "right")) - 1
+    document = int(np.searchsorted(tokens.offsets, number, "right")) - 1
     where = number * tokens.ids.itemsize + getattr(tokens.ids, "offset", 0)
     return FormatError(
         f"{tokens.path}: from byte {where:,} on, in document {document:,}, its ids differ from those of the sources"

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import UsageError, WrongTypeError
+from ..errors import UsageError, WrongTypeError, checked_texts
 from ..kernels.machine import threads_for
 from .core import Core
 from .encoding._batch_cy import Batch
@@ -92,7 +92,8 @@ def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int |
 def encode_divided(core: Core, text: str | bytes, plan: Plan, num_threads: int | None) -> Any:
     """The ids of a long text in one array, by several threads. None if the text is short or cannot be divided, or for one thread."""
     if not isinstance(text, (str, bytes)):
-        raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
+        several = "; encode_batch encodes a list of texts" if isinstance(text, (list, tuple)) else ""
+        raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}{several}")
     if num_threads is None and len(text) < LONG_TEXT:
         return None
     core, threads = core.encoder, threads_for(num_threads)
@@ -151,11 +152,9 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(texts, (str, bytes, bytearray, memoryview)):
-        raise WrongTypeError(f"texts is one {type(texts).__name__}; give a list of texts, or call encode for one")
-    if not isinstance(texts, Iterable):
-        raise WrongTypeError(f"texts is {texts!r}; give a list of texts")
-    return tuple(texts.to_pylist() if hasattr(texts, "to_pylist") else texts)
+    if type(texts) is list:
+        return tuple(texts)
+    return tuple(texts.to_pylist() if hasattr(texts, "to_pylist") else checked_texts(texts))
 
 
 def _encode_function(texts: tuple[str | bytes, ...], core: Core, plan: Plan) -> Callable[[str | bytes], list[int]]:

@@ -58,6 +58,9 @@ class Core:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.vocabulary, self.cache_bytes)
 
+    def __deepcopy__(self, memo: object) -> Core:
+        return self
+
     @lazy
     def tokens(self) -> list[bytes | None]:
         """The bytes of every id that `encode` can return, as they are in text after normalization; None for other ids."""

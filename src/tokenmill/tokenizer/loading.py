@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from ..errors import OptionName, UsageError, printable, suggests_options
+from ..errors import OptionName, UnknownModelError, UsageError, printable, suggests_options
 from ..split.names import encoding_name, is_named, nearest
 from ..split.splitter import tables_of
 from .tokenizer import Tokenizer
@@ -49,10 +49,14 @@ def load(
 
 @suggests_options
 def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
-    """Load the published encoding of a model ("gpt-4o"), like tiktoken's function of the same name. Options as for `load`."""
+    """Load the published encoding of a model ("gpt-4o"), like tiktoken's function of the same name. Options as for `load`.
+
+    Raises UnknownModelError (a KeyError) for a model whose encoding is not known.
+    """
     name = encoding_name(model)
     if name is None:
-        raise UsageError(f"no published encoding is known for the model {model!r}.{nearest(model, encodings=True)}")
+        hint = nearest(model, encodings=True) or " get_encoding loads an encoding by its own name."
+        raise UnknownModelError(f"no published encoding is known for the model {model!r}.{hint}")
     return load(name, download=download)
 
 

@@ -6,8 +6,9 @@ import codecs
 import numbers
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 from ..errors import UsageError, WrongTypeError
 from .batches import encode_batch
@@ -66,6 +67,11 @@ class StreamEncoder:
         self._buffer, self._searched, self._surrogate = bytearray(), 0, ""
         return ids
 
+    def __reduce__(self) -> Never:
+        raise WrongTypeError(
+            "a StreamEncoder cannot be pickled or copied; pickle the Tokenizer, and begin a new stream"
+        )
+
 
 class StreamDecoder:
     """Decodes ids as they arrive. The bytes of an incomplete character are buffered.
@@ -122,6 +128,9 @@ class StreamDecoder:
         text = self._strip(text)
         self._reset()
         return text
+
+    def __copy__(self) -> StreamDecoder:
+        return deepcopy(self)  # which shares the core, and no buffer
 
 
 def encode_with_unstable(core: Core, text: str, plan: Plan) -> tuple[list[int], list[list[int]]]:

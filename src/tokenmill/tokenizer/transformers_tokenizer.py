@@ -14,6 +14,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from shutil import copyfile
 from types import SimpleNamespace
@@ -40,7 +41,6 @@ from .rows import Rows, Texts
 from .special import Plan
 
 _FLAGS = AddedToken._fields[2:]
-_LAZY = ("rust", "spaces")  # built on first use. Pickles and the hashes of datasets leave them out
 _PARAMETERS = inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters
 _OPTIONS = {name: option.default for name, option in _PARAMETERS.items() if option.default is not option.empty}
 
@@ -65,6 +65,9 @@ _SETTINGS: dict[str, Any] = {
 def with_settings(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
     """Return the tokenizer of a core. Raises UsageError for settings that transformers does not accept."""
     refuse_wrong_types(settings, _SETTINGS, {})
+    for name in settings.keys() - _SETTINGS.keys():
+        if similar := get_close_matches(name, _SETTINGS, 1, 0.9):  # not bos_token for eot_token
+            raise UsageError(f"as_transformers() has no option {name!r}. Did you mean {similar[0]!r}?")
     try:
         return TransformersTokenizer(core, **settings)
     except TokenmillError:
@@ -93,7 +96,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if not core:
             vocabulary = _vocabulary_of(rust) if rust is not None else read(path or settings["vocab_file"])
             core = (core_of(vocabulary),)
-        self.core = core[0]
+        self.core, self._built = core[0], _Built(core[0])
         vocabulary = self.vocabulary
         arguments = settings.keys()
         settings = {**vocabulary.config, **roles_of(vocabulary), **settings}
@@ -135,27 +138,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     def _change(self, vocabulary: Vocabulary) -> None:
         """Replace the vocabulary."""
         self.core = core_of(vocabulary, self.core.cache_bytes)
-        for name in _LAZY:
-            vars(self).pop(name, None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in _LAZY}
-
-    @lazy
-    def rust(self) -> Any:
-        """The object of tokenizers. Raises ConversionError if none returns the same ids."""
-        rust = to_hf(self.vocabulary)
-        if rust.post_processor is None:
-            rust.post_processor = ByteLevel(trim_offsets=False)  # changes nothing, and distinguishes text from padding
-        return rust
-
-    @lazy
-    def spaces(self) -> np.ndarray:
-        """The number of spaces that each token begins and ends with."""
-        texts = [text or "" for text in self.core.spellings]
-        space = "Ġ \t\n\r" if self.vocabulary.alphabet == "bytes" else " \t\n\r"
-        counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
-        return np.array(counts, np.int64).reshape(-1, 2)
+        self._built = _Built(self.core)
 
     def _add_tokens(self, new_tokens: Iterable[Any], special_tokens: bool = False) -> int:
         vocabulary = self.vocabulary
@@ -191,7 +174,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     @property
     def _tokenizer(self) -> Any:
-        return self.rust
+        return self._built.rust
 
     @_tokenizer.setter
     def _tokenizer(self, rust: Any) -> None:
@@ -347,7 +330,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if not trims or self.vocabulary.library is not None:  # trimmed by the library
             return spans
         start, end = spans.T
-        before, after = self.spaces[rows.ids(pad_id)].T
+        before, after = self._built.spaces[rows.ids(pad_id)].T
         if trims == "prefix":
             before = np.maximum(before - (start == 0), 0)
         start = np.minimum(start + before, end)
@@ -419,6 +402,32 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
                     copyfile(path, target)
                     file_names = (*file_names, str(target))
         return file_names
+
+
+class _Built:
+    """What a TransformersTokenizer builds on first use. Pickles, and the hashes of datasets, contain only the core."""
+
+    def __init__(self, core: Core):
+        self.core = core
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Built, (self.core,)
+
+    @lazy
+    def rust(self) -> Any:
+        """The object of tokenizers. Raises ConversionError if none returns the same ids."""
+        rust = to_hf(self.core.vocabulary)
+        if rust.post_processor is None:
+            rust.post_processor = ByteLevel(trim_offsets=False)  # changes nothing, and distinguishes text from padding
+        return rust
+
+    @lazy
+    def spaces(self) -> np.ndarray:
+        """The number of spaces that each token begins and ends with."""
+        texts = [text or "" for text in self.core.spellings]
+        space = "Ġ \t\n\r" if self.core.vocabulary.alphabet == "bytes" else " \t\n\r"
+        counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
+        return np.array(counts, np.int64).reshape(-1, 2)
 
 
 class LazyEncoding(BatchEncoding):
