@@ -118,6 +118,8 @@ def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):
         (gguf(model="gpt2"), "contains no tokenizer"),
         (gguf(**SPM).replace("\u2581".encode(), b"\xe2\x28\xa1"), "piece 263: .* is not Unicode text"),
         (gguf(**SPM | {"tokens": [*SPM["tokens"][:-1], "low"]}), "piece 263: 'low' is piece 262 already"),
+        (gguf(**SPM | {"tokens": [*SPM["tokens"][:-1], "\u2581l"]}), "a space has no piece, and becomes the bytes of \u2581, which"),
+        (gguf(**SPM | {"tokens": [*SPM["tokens"][:-4], "a", "lo", "low", "\u2581"]}), "the piece 'low' is made from a character that"),
         (struct.pack("<4sIQQ", b"GGUF", 1, 0, 0), "GGUF of version 1"),
         (struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + text("a") + struct.pack("<I", 99), "a value of the type 99"),
         (struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + text("a") + struct.pack("<IIQ", 9, 8, 1 << 60), "is longer than the file"),

@@ -228,9 +228,25 @@ def test_tokens_that_llama_cpp_finds_whatever_their_kind(tmp_path):
     assert tok.encode("a  b<|endoftext|>", allowed_special="all")[1:] == [count, tok.encode("b")[0], count + 1]
 
 
-def test_an_ordinary_token_that_llama_cpp_takes_for_the_end_of_a_text(tmp_path):
+def test_tokens_that_llama_cpp_finds_beside_scores(tmp_path):
+    """As llama.cpp does. A user's token with spaces is in the text, one with U+2581 is merged too, and names make control tokens."""
+    count = len(SPM["tokens"])
+    names = ["  ", "\u2581\u2581", "<|endoftext|>", "<fim_prefix>"]
+    more = {"token_type": [*SPM["token_type"], 4, 4, 1, 4], "scores": [*SPM["scores"], -7.0, -8.0, -9.0, -9.0]}
+    (tmp_path / "it.gguf").write_bytes(gguf(**SPM | more | {"tokens": [*SPM["tokens"], *names]}))
+    tok = tokenmill.load(tmp_path / "it.gguf")
+    tok.save(tmp_path / "again.gguf", format="gguf")
+    mark, letter = count - 1, count - 6
+    for read in (tok, tokenmill.load(tmp_path / "again.gguf")):
+        assert read.encode("l  o") == [mark, letter, count, mark, letter + 1]
+        assert read.encode(" l") == [count + 1, letter] and read.encode("  ") == [count]
+        assert set(read.special_tokens_set) >= {"<|endoftext|>", "<fim_prefix>"}
+        assert not {"  ", "\u2581\u2581"} & set(read.special_tokens_set)
+
+
+def test_an_ordinary_token_that_llama_cpp_takes_for_a_control_token(tmp_path):
     vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split="gpt2").vocabulary
-    with pytest.raises(ConversionError, match="as the end of a text"):
+    with pytest.raises(ConversionError, match="takes '</s>' for a control token"):
         tokenmill.Tokenizer(
             tokenmill.Vocabulary(
                 (*vocabulary.tokens, b"</s>"), ("gpt2",), "merges", vocabulary.events, whole_pretokens=False

@@ -210,6 +210,9 @@ FILES = {
     "bytes of a suffix": document(
         ["a", *BYTES], pre_tokenizer={"type": "WhitespaceSplit"}, decoder={"type": "ByteFallback"}, end_of_word_suffix="</w>", byte_fallback=True,
     ),
+    "bytes of a suffix after ByteLevel": document(
+        [*ALPHABET, *BYTES], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL, end_of_word_suffix="</w>", byte_fallback=True, unk_token="a",
+    ),
 }  # fmt: skip
 TEXTS = (
     "", "a", "<0x41>", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",

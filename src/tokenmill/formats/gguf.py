@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, reduce
 from typing import Any, NamedTuple
@@ -63,12 +64,18 @@ _QWEN35 = (
 )
 _BAILING = rf"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|{_LETTERS}|\p{{N}}| ?{_OTHERS}+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
 _SEED = rf"{_CONTRACTIONS}|{_LETTERS}|\p{{N}}| ?[^\s\p{{L}}\p{{N}}\r\n]+{_ENDS}"
-# Tokens that llama.cpp treats as the end of a text or a turn, of any kind.
-ENDS_OF_TEXT = frozenset((
+# Tokens that llama.cpp takes for control tokens by their names: ends of a text or a turn, and marks of gaps in code.
+CONTROL_NAMES = frozenset((
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>",
     "<|calls|>", "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>",
     "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>",
     "<turn|>", "<|tool_response>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "[e~[",
+    "<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581end\uff5c>",
+    "<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<PRE>", "\u2581<PRE>", "<|code_prefix|>", "<|prefix|>",
+    "<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<SUF>", "\u2581<SUF>", "<|code_suffix|>", "<|suffix|>",
+    "<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<MID>", "\u2581<MID>", "<|code_middle|>", "<|middle|>",
+    "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]", "<|file_sep|>",
+    "<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>",
 ))  # fmt: skip
 _BLOOM = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"
 
@@ -174,14 +181,24 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     check_scores(scores, file)
     merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
-        kinds = [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds]
-        pieces = Pieces(tokens.read(data), scores, kinds, file)
+        texts = tokens.read(data)
+        kinds = _kinds_by_name(kinds, dict(zip(texts, range(len(texts)))).get)
+        matched = added_tokens(Pieces(texts, scores, kinds, file))
+        # Merges make all pieces, also those of the user that the text does not spell, which has a space and not its mark.
+        merged = [
+            Kind.NORMAL if kind == Kind.UNUSED or (kind == Kind.USER_DEFINED and MARK in text) else kind
+            for kind, text in zip(kinds, texts, strict=True)
+        ]
+        pieces = Pieces(texts, scores, merged, file)
         # llama.cpp recognizes Phi-3 by its name. It matches all added tokens in the original text.
         rstrip = re.search("phi-?3", name) is not None
         plain = ("<unk>", "<s>", "<|endoftext|>")
-        added = [t._replace(normalized=False, rstrip=rstrip and t.content not in plain) for t in added_tokens(pieces)]
+        added = [t._replace(normalized=False, rstrip=rstrip and t.content not in plain) for t in matched]
         normalization = NormalizerSpec(b"", get("add_space_prefix", bool, True), False).normalization()
-        return scored_vocabulary(pieces, added, fallback=True, normalization=normalization)
+        vocabulary = scored_vocabulary(pieces, added, fallback=True, normalization=normalization)
+        if reason := pieces.unlisted(fallback=True):
+            fail(file, "", f"{reason}, which tokenmill cannot do")
+        return vocabulary
     if model not in ("gpt2", "gemma4"):
         what = _MODELS_OF_LIBRARIES.get(model, f"not one that tokenmill reads: {', '.join(_MODELS)}")
         root["model"].fail(f"{model!r} is {what}")
@@ -191,17 +208,14 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     byte_level = model == "gpt2"
     patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
     tables = _read_tables(data, file, tokens, merges)
-    # llama.cpp recognizes by their names the tokens that include the white space before them, and those that end a text.
+    # llama.cpp recognizes by their names the tokens that include the white space before them.
     masks = ["<mask>"] if any(known in pre for known in ("jina-v2-de", "jina-v2-es", "jina-v2-code")) else []
     masks = masks or ["[MASK]"] * ("modern-bert" in name)
-    ends = {tables.get(text) for text in ENDS_OF_TEXT}
-    ordinary = tables.get("</s>") if tables.get("<|tool_response>") is not None else None  # as in Gemma 4
+    kinds = _kinds_by_name(kinds, tables.get)
     added = [
-        AddedToken(text, id, special=kind != Kind.USER_DEFINED or id in ends, lstrip=text in masks)
+        AddedToken(text, id, special=kind != Kind.USER_DEFINED, lstrip=text in masks)
         for id, kind in enumerate(kinds)
-        if (kind in (Kind.CONTROL, Kind.USER_DEFINED, Kind.UNKNOWN) or id in ends)
-        and id != ordinary
-        and (text := tables.text_of(id))
+        if kind in (Kind.CONTROL, Kind.USER_DEFINED, Kind.UNKNOWN) and (text := tables.text_of(id))
     ]
     mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
     create = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
@@ -211,6 +225,15 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
         normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
         notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
     )
+
+
+def _kinds_by_name(kinds: list[int], id_of: Callable[[str], int | None]) -> list[int]:
+    """Return the kinds with those that llama.cpp gives to tokens by their names."""
+    ids = {text: id for text in CONTROL_NAMES if (id := id_of(text)) is not None}
+    by_id = dict.fromkeys(ids.values(), Kind.CONTROL)
+    if "<|tool_response>" in ids and "</s>" in ids:  # as in Gemma 4
+        by_id[ids["</s>"]] = Kind.NORMAL
+    return [by_id.get(id, kind) for id, kind in enumerate(kinds)]
 
 
 def _read_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:
@@ -302,9 +325,9 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
         )
     names = {token.id for token in vocabulary.added_tokens}
     for id, text in enumerate(fields["tokens"][1]):
-        if text in ENDS_OF_TEXT and id not in names:
+        if text in CONTROL_NAMES and id not in names:
             raise ConversionError(
-                f"llama.cpp takes {text!r} as the end of a text, but here it is an ordinary token (id {id})"
+                f"llama.cpp takes {text!r} for a control token, but here it is an ordinary token (id {id})"
             )
     known = vocabulary.special_tokens
     roles = roles_of(vocabulary)
@@ -416,7 +439,8 @@ def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], 
     notes: list[str] = []
     texts, kinds = texts_and_kinds(vocabulary, token_texts(vocabulary, vocabulary.tokens), "GGUF", notes)
     ranks = piece_scores(vocabulary)
-    scores = [ranks[id] if kind == Kind.NORMAL else 0.0 for id, kind in enumerate(kinds)]
+    others = (Kind.UNKNOWN, Kind.CONTROL, Kind.UNUSED, Kind.BYTE)
+    scores = [0.0 if kind in others or id >= len(ranks) else ranks[id] for id, kind in enumerate(kinds)]
     return {
         "model": (_STRING, "llama"),
         "pre": (_STRING, "default"),
