@@ -96,7 +96,7 @@ def test_an_end_of_text_that_is_ordinary_beside_another(tmp_path):
     ("pre", "text", "count"),
     [
         ("seed-coder", "?!\n\n", 2), ("bailingmoe", "?\n \n\na", 3), ("ufakzeka", "'s", 1), ("minicpm5", "1234", 2), ("exaone4", "1234", 1),
-        ("glm5", "1234", 2), ("hy_v4", "1234?a", 3), ("talkie", "aB1234", 4),
+        ("glm5", "1234", 2), ("hy_v4", "1234?a", 3), ("talkie", "aB1234", 4), ("deepseek-coder", "\u3000\u6f22", 2), ("deepseek-llm", "\u3002\u3000", 2),
     ],
 )  # fmt: skip
 def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):

@@ -254,6 +254,20 @@ def test_an_ordinary_token_that_llama_cpp_takes_for_a_control_token(tmp_path):
         ).save(tmp_path / "it.gguf", format="gguf")
 
 
+def test_gguf_notes_white_space_that_llama_cpp_splits_off(tmp_path):
+    split = (
+        "[\r\n]",
+        r"\s?\p{L}+",
+        r"\s?\p{P}+",
+        "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
+        r"\p{N}",
+    )  # that of DeepSeek Coder
+    vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split=split).vocabulary
+    (note,) = formats.write(vocabulary, tmp_path / "it.gguf", "gguf")
+    assert note.startswith("llama.cpp splits white space outside of ASCII")
+    assert formats.read(tmp_path / "it.gguf").split_patterns != vocabulary.split_patterns
+
+
 @pytest.mark.filterwarnings("ignore:.*lookahead")
 def test_superwords_in_gguf(tmp_path):
     """llama.cpp has one name for words in one pretoken, which keeps three digits together: no merge may join two."""

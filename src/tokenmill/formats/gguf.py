@@ -58,7 +58,12 @@ _CASED = (
     "-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰"
     "-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
 )
-_SIGNS_OF_DEEPSEEK = "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"
+# The second of each pair is llama.cpp's, in which no class has white space outside of ASCII; the first is that of other files.
+_SIGNS_OF_DEEPSEEK = [f"\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f{first}-\u3002]+" for first in "\u3000\u3001"]
+_CJK = [
+    f"[\u4e00-\u9fa5\u0800-{middle}\u4e00\uac00-\ud7ff]+"
+    for middle in ("", "\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff\u3001-")
+]
 _QWEN35 = (
     rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*{_ENDS}"
 )
@@ -92,13 +97,13 @@ _PRE: dict[str, tuple[str, ...]] = {
     "qwen2 stablelm2 hunyuan megrez deepseek-r1-qwen kormo f2llmv2 grok-2 solar-open": (PATTERNS["qwen2"],),
     "qwen35": (_QWEN35,),
     "deepseek-v3 hunyuan-dense joyai-llm hy_v4": CHAINS["deepseek-v3"],
-    "deepseek-coder": ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}"),
+    "deepseek-coder": ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _CJK[1], r"\p{N}"),
     "deepseek-llm": (
         "[\r\n]",
         rf"\s?[{_CASED}]+",
-        _SIGNS_OF_DEEPSEEK,
+        _SIGNS_OF_DEEPSEEK[1],
         r"\s+$",
-        "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
+        _CJK[1],
         r"\p{N}+",
     ),
     "tekken": _cased("", r"\p{N}"),
@@ -182,7 +187,7 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
         texts = tokens.read(data)
-        kinds = _kinds_by_name(kinds, dict(zip(texts, range(len(texts)))).get)
+        kinds = _kinds_by_name(kinds, {text: id for id, text in enumerate(texts)}.get)
         matched = added_tokens(Pieces(texts, scores, kinds, file))
         # Merges make all pieces, also those of the user that the text does not spell, which has a space and not its mark.
         merged = [
@@ -351,12 +356,15 @@ def _byte_level_fields(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, t
     notes: list[str] = []
     patterns = _comparable(vocabulary.split_patterns)
     # llama.cpp leaves out alternatives of GPT-2's pattern for what no other matches; other files have it in full.
+    with_space = {theirs: full for full, theirs in (_SIGNS_OF_DEEPSEEK, _CJK)}
+    others = {_WORDS: PATTERNS["gpt2"], **with_space}
     names = [
         name
         for name, theirs in NAMES_OF_PATTERNS.items()
-        for full in [tuple(PATTERNS["gpt2"] if pattern == _WORDS else pattern for pattern in theirs)]
-        if patterns in (_comparable(theirs), _comparable(full))
+        if patterns in (_comparable(theirs), _comparable(tuple(others.get(pattern, pattern) for pattern in theirs)))
     ]
+    if names and not {*vocabulary.split_patterns}.isdisjoint(with_space.values()):
+        notes.append("llama.cpp splits white space outside of ASCII, such as U+3000, from the characters beside it")
     if patterns == [r"\p{N}"] and vocabulary.order == "merges":
         names = ["superbpe"]
         notes = _numbers_joined(vocabulary, lossy)
