@@ -240,6 +240,7 @@ def test_what_decides_no_ids_of_text_is_noted():
         ({"pre_tokenizer": sequence(split(""))}, "the split pattern is empty"),
         ({"pre_tokenizer": sequence({"type": "Split", "behavior": "Isolated"})}, r"pretokenizers\[0\].pattern: expected"),
         ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": {}}}, "expected a list"),
+        ({"pre_tokenizer": {"type": "FixedLength", "length": -1}}, r"at \$.pre_tokenizer.length: expected at least 1, found -1"),
         ({"added_tokens": [added(265, "<s>"), added(266, "<s>")]}, r"added_tokens\[1\].id: .* has the id 266 here, but .* gives it 265"),
         ({"added_tokens": [added(265, "<s>"), added(265, "<t>")]}, r"added_tokens\[1\].id: .* has the id 265 here, but .* gives it 266"),
         ({"added_tokens": [added(300, "<s>")]}, r"added_tokens\[0\].id: .* has the id 300 here, but .* gives it 265: it numbers"),

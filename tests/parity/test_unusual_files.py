@@ -207,6 +207,9 @@ FILES = {
         [*BYTES, MARK, "a"], added=[(65, "<0x41>", "normalized")], normalizer=normalizers(PREPEND, REPLACE), decoder=LLAMA_DECODER,
         byte_fallback=True,
     ),
+    "pretokens of a million characters": document(
+        [*ALPHABET], pre_tokenizer=sequence({"type": "FixedLength", "length": 1_000_000}, BYTE_LEVEL), decoder=BYTE_LEVEL,
+    ),
     "bytes of a suffix": document(
         ["a", *BYTES], pre_tokenizer={"type": "WhitespaceSplit"}, decoder={"type": "ByteFallback"}, end_of_word_suffix="</w>", byte_fallback=True,
     ),

@@ -326,7 +326,11 @@ class PreTokenizer:
             pattern = r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+"
             patterns.append(_checked_for_mark(pattern, self.space_mark, node))
         elif kind == "FixedLength":
-            patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
+            if (length := node.get("length", int, 5)) < 1:
+                node["length"].fail(f"expected at least 1, found {length}")
+            if length > 99_999:
+                node["length"].unsupported(f"pretokens of {length:,} characters are longer than patterns count")
+            patterns.append(f"(?s:.){{1,{length}}}")
         elif kind == "Punctuation":
             pattern = _checked_for_mark(PUNCTUATION, self.space_mark, node)
             patterns.append(_with_behavior(pattern, _behavior(node["behavior"], "Isolated"), node))
