@@ -9,7 +9,7 @@ from test_files_of_engines import GPT2, SPM, gguf
 import tokenmill
 from tokenmill import formats
 from tokenmill.errors import ConversionError, FormatError, OutputError
-from tokenmill.vocabulary import AddedToken, Normalization
+from tokenmill.vocabulary import AddedToken, Normalization, Template
 
 CORPUS = ["the low lower lowest, the newest and the widest row", "été 漢字 123 the  low"] * 9
 TEXTS = [*CORPUS[:2], "", " a  b", "<s> the </s>", "\u2581x \n\n 😀", "the<|endoftext|>low", "e\u0301 it's 1234567"]
@@ -141,6 +141,30 @@ def test_roles_survive(tmp_path, format):
     trained.save(tmp_path / "it", format=format)
     expected = {f"{role}_token": text for role, text in {**given, "mask": "<mask>"}.items()}
     assert formats.read(tmp_path / "it").config == expected
+
+
+def test_settings_that_a_format_lacks_are_told(tmp_path):
+    roles = {"bos": "<B>", "eos": "<E>"}
+    vocabulary = tokenmill.train_from_iterator(CORPUS, 330, split="gpt2", roles=roles).vocabulary
+    template = Template.around(["<B>"], [])
+    assert template.pair == (("<B>", 0), (0, 0), ("<B>", 1), (1, 1))
+    vocabulary = vocabulary.replace(config={**vocabulary.config, "chat_template": "{{ x }}"}, template=template)
+    for format in ("tiktoken", "merges", "ddtok"):
+        notes = formats.write(vocabulary, tmp_path / format, format)
+        assert notes[-3:] == [
+            "the roles of special tokens are not in the file: bos_token '<B>', eos_token '<E>'",
+            "the chat template is not in the file",
+            "that a template adds <B> to a text is not in the file",
+        ]
+    assert not any("file" in note for note in formats.write(vocabulary, tmp_path / "it", "huggingface"))
+    assert formats.write(vocabulary, tmp_path / "it.gguf", "gguf") == []
+    again = formats.read(tmp_path / "it.gguf")
+    assert (again.template, again.config) == (template, vocabulary.config)
+    both = vocabulary.replace(template=Template.around(["<B>", "<E>"], ["<E>"]))
+    assert formats.write(both, tmp_path / "b.gguf", "gguf") == [
+        "that a template adds <B>, <E> to a text is not in the file"
+    ]
+    assert formats.read(tmp_path / "b.gguf").template == Template.around([], ["<E>"])
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ConversionError, OptionName
 from ..split.patterns import CHAINS, LINES, PATTERNS
-from ..vocabulary import AddedToken, Normalization, Vocabulary
+from ..vocabulary import AddedToken, Normalization, Template, Vocabulary
 from ..vocabulary.normalization import MARK
 from . import merges_txt as table
 from ._bpe_tables_cy import BpeTables, end_of_texts
@@ -166,7 +166,14 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     texts = {id: text for text, id in vocabulary.special_tokens.items()}
     if templates:
         vocabulary = vocabulary.replace(config={"chat_template": table.chat_template(templates)})
-    return with_roles(vocabulary, {role: texts.get(id) for role, id in ids.items()})
+    vocabulary = with_roles(vocabulary, {role: texts.get(id) for role, id in ids.items()})
+    members, roles = Json(values, file, "metadata"), roles_of(vocabulary)
+    added = [members.get(f"tokenizer.ggml.add_{name}_token", bool, False) for name in ("bos", "eos")]
+    bos, eos = (
+        [roles[role]] if adds and role in roles else []
+        for adds, role in zip(added, ("bos_token", "eos_token"), strict=True)
+    )
+    return vocabulary.replace(template=Template.around(bos, eos)) if bos or eos else vocabulary
 
 
 def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary:
@@ -339,7 +346,8 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     ids = {name: known[roles[role]] for role, name in _SPECIAL.items() if roles.get(role) in known}
     values = [_value(f"tokenizer.ggml.{name}", kind, value) for name, (kind, value) in fields.items()]
     values += [_value(f"tokenizer.ggml.{name}_token_id", _UINT32, id) for name, id in ids.items()]
-    values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]
+    for name, affix in zip(("bos", "eos"), vocabulary.template.affixes, strict=True):
+        values.append(_value(f"tokenizer.ggml.add_{name}_token", _BOOL, affix == [roles.get(f"{name}_token")]))
     templates = vocabulary.config.get("chat_template") or []
     for item in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
         name = "" if item["name"] == "default" else f".{item['name']}"

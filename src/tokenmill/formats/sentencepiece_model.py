@@ -218,7 +218,7 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         raise ConversionError("tokenizer.model needs an unknown token, and this vocabulary has none")
     messages: Any = require("sentencepiece.sentencepiece_model_pb2", "libraries", "writing tokenizer.model")
     model = messages.ModelProto()
-    notes = ["the chat template is not in the file"] if vocabulary.config.get("chat_template") else []
+    notes: list[str] = []
     _add_pieces(model, vocabulary, notes)
     spec = model.trainer_spec
     spec.model_type, spec.vocab_size = BPE, len(model.pieces)
