@@ -70,18 +70,16 @@ _QWEN35 = (
 _BAILING = rf"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|{_LETTERS}|\p{{N}}| ?{_OTHERS}+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
 _SEED = rf"{_CONTRACTIONS}|{_LETTERS}|\p{{N}}| ?[^\s\p{{L}}\p{{N}}\r\n]+{_ENDS}"
 # Tokens that llama.cpp takes for control tokens by their names: ends of a text or a turn, and marks of gaps in code.
-CONTROL_NAMES = frozenset((
-    "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>",
-    "<|calls|>", "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>",
-    "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>",
-    "<turn|>", "<|tool_response>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "[e~[",
-    "<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581end\uff5c>",
-    "<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<PRE>", "\u2581<PRE>", "<|code_prefix|>", "<|prefix|>",
-    "<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<SUF>", "\u2581<SUF>", "<|code_suffix|>", "<|suffix|>",
-    "<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<MID>", "\u2581<MID>", "<|code_middle|>", "<|middle|>",
-    "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]", "<|file_sep|>",
-    "<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>",
-))  # fmt: skip
+_NAMES = (
+    "<|eot_id|> <|im_end|> <|end|> <|return|> <|call|> <|flush|> <|calls|> <end_of_turn> <|endoftext|> </s> <|eom_id|> "
+    "<EOT> _<EOT> [EOT] [EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> "
+    "<\uff5cend\u2581of\u2581sentence\uff5c> [e~[ <\uff5cfim\u2581begin\uff5c> <\uff5cfim\u2581hole\uff5c> "
+    "<\uff5cfim\u2581end\uff5c> <|fim_prefix|> <fim-prefix> <fim_prefix> <PRE> \u2581<PRE> <|code_prefix|> <|prefix|> "
+    "<|fim_suffix|> <fim-suffix> <fim_suffix> <SUF> \u2581<SUF> <|code_suffix|> <|suffix|> <|fim_middle|> <fim-middle> "
+    "<fim_middle> <MID> \u2581<MID> <|code_middle|> <|middle|> <|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD] <|file_sep|> "
+    "<|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame> "
+)
+CONTROL_NAMES = frozenset(_NAMES.split())
 _BLOOM = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"
 
 # The split patterns as llama.cpp writes them, by all their names.
@@ -118,9 +116,8 @@ _PRE: dict[str, tuple[str, ...]] = {
 }
 NAMES_OF_PATTERNS = {name: patterns for names, patterns in _PRE.items() for name in names.split()}
 WHOLE_PRETOKENS = {
-    "llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano", "glm4", "glm5",
-    "minicpm5", "tekken",
-}  # fmt: skip
+    *"llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano glm4 glm5 minicpm5 tekken".split()
+}
 
 
 class Texts(NamedTuple):
@@ -161,19 +158,17 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         for key, value in values.items()
         if key == CHAT_TEMPLATE or key.startswith(f"{CHAT_TEMPLATE}.")
     }
-    roles = {f"tokenizer.ggml.{name}_token_id": role for role, name in _SPECIAL.items()}
-    ids = {role: Json(values[key], file, key).expect(int) for key, role in roles.items() if key in values}
+    metadata = Json(values, file, "metadata")
+    ids = {role: metadata.get(f"tokenizer.ggml.{name}_token_id", int, -1) for role, name in _SPECIAL.items()}
     texts = {id: text for text, id in vocabulary.special_tokens.items()}
     if templates:
         vocabulary = vocabulary.replace(config={"chat_template": table.chat_template(templates)})
     vocabulary = with_roles(vocabulary, {role: texts.get(id) for role, id in ids.items()})
-    members, roles = Json(values, file, "metadata"), roles_of(vocabulary)
-    added = [members.get(f"tokenizer.ggml.add_{name}_token", bool, False) for name in ("bos", "eos")]
-    bos, eos = (
-        [roles[role]] if adds and role in roles else []
-        for adds, role in zip(added, ("bos_token", "eos_token"), strict=True)
-    )
-    return vocabulary.replace(template=Template.around(bos, eos)) if bos or eos else vocabulary
+    roles, affixes = roles_of(vocabulary), []
+    for name in ("bos", "eos"):
+        adds = metadata.get(f"tokenizer.ggml.add_{name}_token", bool, False)
+        affixes.append([roles[f"{name}_token"]] if adds and f"{name}_token" in roles else [])
+    return vocabulary.replace(template=Template.around(affixes[0], affixes[1]))
 
 
 def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary:

@@ -288,9 +288,8 @@ def _read_suffixed(root: Json, tables: BpeTables | None, unknown: int | None) ->
     decoder = sections.BYTE_LEVEL if byte_level else {"type": "Fuse"}
     plain = root.expect(dict) | {"model": model.expect(dict) | {"end_of_word_suffix": None}, "decoder": decoder}
     vocabulary = _read_fast(Json(plain, root.file), tables)
-    if vocabulary.byte_patterns or vocabulary.fuse_unknown or vocabulary.whole_pretokens:
-        return None
-    if model["byte_fallback"].value:  # the bytes of a letter and of the suffix
+    bytes_of_suffix = bool(model["byte_fallback"].value)  # those of a letter and of the suffix
+    if vocabulary.byte_patterns or bytes_of_suffix or vocabulary.fuse_unknown or vocabulary.whole_pretokens:
         return None
     if unknown in vocabulary.event_numbers:
         return None

@@ -218,13 +218,8 @@ def _read_parts(node: Json, name: str, token_of: TokenOf) -> list[tuple[int | No
         key, type_id = item["SpecialToken"]["id"].expect(str), item["SpecialToken"].get("type_id", int, 0)
         special = node["special_tokens"][key]
         names = chain(special["tokens"], repeat(item["SpecialToken"]["id"]))
-        rows.append(
-            (
-                None,
-                type_id,
-                tuple((token_of(text, id), type_id) for text, id in zip(names, special["ids"], strict=False)),
-            )
-        )
+        tokens = [token_of(text, id) for text, id in zip(names, special["ids"], strict=False)]
+        rows.append((None, type_id, tuple((token, type_id) for token in tokens)))
     texts = sorted(text for text, *_ in rows if text is not None)
     if texts != [0, 1][: 1 + (name == "pair")] and (rows or name == "single"):
         node[name].fail("the template does not have each text once")
