@@ -73,10 +73,7 @@ def read_step(node: Json) -> Step:
         old, new = node["pattern"], node["content"].expect(str)
         if old["Regex"].absent:
             return kind, old["String"].expect(str), new
-        try:
-            pattern = from_oniguruma(old["Regex"].expect(str))
-        except ConversionError as error:
-            old["Regex"].unsupported(str(error))
+        pattern = _regex(old["Regex"])
         if may_be_empty(parse(pattern)):
             old["Regex"].unsupported("it can match no character, which tokenizers replaces in its own way")
         return "ReplaceRegex", pattern, new
@@ -366,6 +363,13 @@ def _behavior(node: Json, default: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
 
 
+def _regex(node: Json) -> str:
+    try:
+        return from_oniguruma(node.expect(str))
+    except ConversionError as error:
+        node.unsupported(str(error))
+
+
 def _literal(text: str) -> str:
     """Return the pattern that matches a text."""
     return re.sub(r"([^\w\s])", r"\\\1", text, flags=re.ASCII)
@@ -375,12 +379,7 @@ def _split_pattern(node: Json, mark: str) -> str:
     """Return the pattern of a Split, "" if it never matches: a space, in text with `mark` in place of spaces."""
     holder = node["pattern"]
     if not holder["Regex"].absent:
-        text = holder["Regex"].expect(str)
-        try:
-            pattern = from_oniguruma(text)
-        except ConversionError as error:
-            holder["Regex"].unsupported(str(error))
-        _checked_for_mark(pattern, mark, holder["Regex"])
+        pattern = _checked_for_mark(_regex(holder["Regex"]), mark, holder["Regex"])
     elif not holder["String"].absent:
         text = holder["String"].expect(str)
         if mark and " " in text:
