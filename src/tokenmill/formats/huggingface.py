@@ -297,8 +297,10 @@ def _read_suffixed(root: Json, tables: BpeTables | None, unknown: int | None) ->
     if unknown is None and not (byte_level and {*vocabulary.tokens}.issuperset(lasts)):
         return None  # tokenizers drops what has no token
     normalization = vocabulary.normalization
-    if sections.drops_white_space(vocabulary):  # then it makes no difference how much of it there is
-        steps = tuple(step for step in normalization.normalizers if step != ("ReplaceRegex", sections.WHITE_SPACE, " "))
+    steps = tuple(step for step in normalization.normalizers if step != ("ReplaceRegex", sections.WHITE_SPACE, " "))
+    spelt = "".join(token.content for token in vocabulary.added_tokens if token.normalized)
+    unspaced = spelt.isascii() and not re.search(r"\s", spelt) and all(isinstance(step, str) for step in steps)
+    if unspaced and sections.drops_white_space(vocabulary):  # then it makes no difference how much of it there is
         normalization = normalization._replace(normalizers=steps)
     return vocabulary.replace(normalization=normalization, unknown=unknown), suffix.encode()
 
