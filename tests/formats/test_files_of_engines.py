@@ -59,6 +59,7 @@ def load(tmp_path, data, name="it.gguf"):
 def test_small_gguf_files(tmp_path):
     tok = load(tmp_path, gguf(**GPT2) + b"weights" * 100)
     assert tok.encode("low<s>lo", allowed_special="all") == [257, 258, 256]
+    assert load(tmp_path, gguf(**GPT2, add_space_prefix=True)).encode("low") == [257]
     tok = load(tmp_path, gguf(**SPM))
     assert tok.encode("low") == [263, 262] and tok.decode([263, 262]) == "low"
     assert tok.encode("\u00e9") == [263, 2 + 0xC3, 2 + 0xA9]

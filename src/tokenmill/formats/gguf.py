@@ -229,7 +229,7 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     return create(
         split_patterns=patterns,
         whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
-        normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
+        normalization=Normalization(steps, space_mark=mark or ""),  # llama.cpp has add_space_prefix only for scores
         notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
     )
 
