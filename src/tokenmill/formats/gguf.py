@@ -168,7 +168,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     for name in ("bos", "eos"):
         adds = metadata.get(f"tokenizer.ggml.add_{name}_token", bool, False)
         affixes.append([roles[f"{name}_token"]] if adds and f"{name}_token" in roles else [])
-    return vocabulary.replace(template=Template.around(affixes[0], affixes[1]))
+    return vocabulary.replace(template=Template.around(affixes[0], affixes[1])) if any(affixes) else vocabulary
 
 
 def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary:
@@ -190,12 +190,12 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     if model == "llama" and (merges is None or not merges.count):
         texts = tokens.read(data)
         kinds = _kinds_by_name(kinds, {text: id for id, text in enumerate(texts)}.get)
-        matched = added_tokens(Pieces(texts, scores, kinds, file))
-        # Merges make all pieces, also those of the user that the text does not spell, which has a space and not its mark.
-        merged = [
-            Kind.NORMAL if kind == Kind.UNUSED or (kind == Kind.USER_DEFINED and MARK in text) else kind
-            for kind, text in zip(kinds, texts, strict=True)
-        ]
+        pieces = Pieces(texts, scores, kinds, file)
+        matched, merged = added_tokens(pieces), [*kinds]
+        for id in pieces.special:
+            # Merges make all pieces, also those of the user that the text does not spell, which has a space and not its mark.
+            if kinds[id] == Kind.UNUSED or (kinds[id] == Kind.USER_DEFINED and MARK in texts[id]):
+                merged[id] = Kind.NORMAL
         pieces = Pieces(texts, scores, merged, file)
         # llama.cpp recognizes Phi-3 by its name. It matches all added tokens in the original text.
         rstrip = re.search("phi-?3", name) is not None
@@ -237,10 +237,12 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
 def _kinds_by_name(kinds: list[int], id_of: Callable[[str], int | None]) -> list[int]:
     """Return the kinds with those that llama.cpp gives to tokens by their names."""
     ids = {text: id for text in CONTROL_NAMES if (id := id_of(text)) is not None}
-    by_id = dict.fromkeys(ids.values(), Kind.CONTROL)
+    changed = [*kinds]
+    for id in ids.values():
+        changed[id] = Kind.CONTROL
     if "<|tool_response>" in ids and "</s>" in ids:  # as in Gemma 4
-        by_id[ids["</s>"]] = Kind.NORMAL
-    return [by_id.get(id, kind) for id, kind in enumerate(kinds)]
+        changed[ids["</s>"]] = Kind.NORMAL
+    return changed
 
 
 def _read_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:

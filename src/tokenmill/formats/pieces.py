@@ -37,11 +37,11 @@ class Pieces:
 
         fallback: whether a character without a piece becomes its bytes.
         """
-        others = {self.texts[id] for id in self.special if self.kinds[id] != Kind.USER_DEFINED}
-        missing = {*"".join(self.texts)} - ({*self.texts} - others)
-        if fallback and (MARK in missing or MARK not in self.texts):
+        kinds = (Kind.NORMAL, Kind.USER_DEFINED)
+        letters = {text for text, kind in zip(self.texts, self.kinds, strict=True) if len(text) == 1 and kind in kinds}
+        if fallback and MARK not in letters:
             return f"a space has no piece, and becomes the bytes of {MARK}"
-        if missing:
+        if missing := {*"".join(self.texts)} - letters:
             parts = missing.union(self.texts)
             for text, kind in zip(self.texts, self.kinds, strict=True):
                 ends = (text[:1], text[1:]), (text[-1:], text[:-1])
