@@ -191,3 +191,22 @@ def test_symbol_of_the_user_that_begins_with_a_space(tmp_path, options):
     tok = tokenmill.load(tmp_path / "m.model")
     for text in ("lowest", "lo  ", "a lo", "the low lo"):
         assert tok.encode(text) == theirs.encode(text)
+
+
+@pytest.mark.parametrize("left_out", [MARK, "o"])
+def test_pieces_of_a_character_without_a_piece(tmp_path, left_out):
+    """sentencepiece merges characters that are no pieces themselves."""
+    spm = pytest.importorskip("sentencepiece")
+    messages = pytest.importorskip("sentencepiece.sentencepiece_model_pb2")
+    (tmp_path / "lines").write_text("\n".join(LINES))
+    spm.SentencePieceTrainer.train(
+        input=str(tmp_path / "lines"), model_prefix=str(tmp_path / "m"), vocab_size=80, model_type="bpe", minloglevel=2
+    )
+    model = messages.ModelProto.FromString((tmp_path / "m.model").read_bytes())
+    (place,) = (n for n, piece in enumerate(model.pieces) if piece.piece == left_out)
+    del model.pieces[place]
+    (tmp_path / "fewer.model").write_bytes(model.SerializeToString())
+    theirs = spm.SentencePieceProcessor(model_file=str(tmp_path / "fewer.model"))
+    tok = tokenmill.load(tmp_path / "fewer.model")
+    for text in ("lowest", " lo", "o a lo", "the low lo"):
+        assert tok.encode_ordinary(text) == theirs.encode(text)

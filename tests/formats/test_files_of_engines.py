@@ -59,6 +59,7 @@ def load(tmp_path, data, name="it.gguf"):
 def test_small_gguf_files(tmp_path):
     tok = load(tmp_path, gguf(**GPT2) + b"weights" * 100)
     assert tok.encode("low<s>lo", allowed_special="all") == [257, 258, 256]
+    assert load(tmp_path, gguf(**GPT2, add_space_prefix=True)).encode("low") == [257]
     tok = load(tmp_path, gguf(**SPM))
     assert tok.encode("low") == [263, 262] and tok.decode([263, 262]) == "low"
     assert tok.encode("\u00e9") == [263, 2 + 0xC3, 2 + 0xA9]
@@ -96,7 +97,7 @@ def test_an_end_of_text_that_is_ordinary_beside_another(tmp_path):
     ("pre", "text", "count"),
     [
         ("seed-coder", "?!\n\n", 2), ("bailingmoe", "?\n \n\na", 3), ("ufakzeka", "'s", 1), ("minicpm5", "1234", 2), ("exaone4", "1234", 1),
-        ("glm5", "1234", 2), ("hy_v4", "1234?a", 3), ("talkie", "aB1234", 4),
+        ("glm5", "1234", 2), ("hy_v4", "1234?a", 3), ("talkie", "aB1234", 4), ("deepseek-coder", "\u3000\u6f22", 2), ("deepseek-llm", "\u3002\u3000", 2),
     ],
 )  # fmt: skip
 def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):
@@ -118,6 +119,8 @@ def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):
         (gguf(model="gpt2"), "contains no tokenizer"),
         (gguf(**SPM).replace("\u2581".encode(), b"\xe2\x28\xa1"), "piece 263: .* is not Unicode text"),
         (gguf(**SPM | {"tokens": [*SPM["tokens"][:-1], "low"]}), "piece 263: 'low' is piece 262 already"),
+        (gguf(**SPM | {"tokens": [*SPM["tokens"][:-1], "\u2581l"]}), "a space has no piece, and becomes the bytes of \u2581, which"),
+        (gguf(**SPM | {"tokens": [*SPM["tokens"][:-4], "a", "lo", "low", "\u2581"]}), "the piece 'low' is made from a character that"),
         (struct.pack("<4sIQQ", b"GGUF", 1, 0, 0), "GGUF of version 1"),
         (struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + text("a") + struct.pack("<I", 99), "a value of the type 99"),
         (struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + text("a") + struct.pack("<IIQ", 9, 8, 1 << 60), "is longer than the file"),

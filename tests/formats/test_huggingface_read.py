@@ -187,7 +187,19 @@ def test_what_decides_no_ids_of_text_is_noted():
     )
     assert parse(document(post_processor=LEVEL)).notes == ()
     roberta = {"type": "RobertaProcessing", "cls": ["<s>", 265], "sep": ["</s>", 266], "trim_offsets": False}
-    assert "a template adds <s>, </s> to every text" in parse(document(post_processor=roberta)).notes[0]
+    both = [added(265, "<s>"), added(266, "</s>")]
+    assert (
+        "a template adds <s>, </s> to every text" in parse(document(added_tokens=both, post_processor=roberta)).notes[0]
+    )
+    other = roberta | {"cls": ["<BOS>", 266], "sep": ["a", 97]}
+    assert parse(document(added_tokens=both, post_processor=other)).template.affixes == (["</s>"], ["a"])
+    for sep, said in (
+        (["</s>", 99], "adds the id 99, which is not that of '</s>'"),
+        (["</s>"], "expected an integer"),
+        ([], "expected"),
+    ):
+        with pytest.raises(FormatError, match=rf"at \$\.post_processor\.sep.*{said}"):
+            parse(document(added_tokens=both, post_processor=roberta | {"sep": sep}))
     named = {**template, "special_tokens": {"<s>": {"id": "<s>", "ids": [265], "tokens": ["<BOS>"]}}}
     made_up = document(added_tokens=[added(265, "<s>")], post_processor=named)
     assert parse(made_up).template.affixes == (["<s>"], [])  # as in tokenizers, the id counts
@@ -228,6 +240,7 @@ def test_what_decides_no_ids_of_text_is_noted():
         ({"pre_tokenizer": sequence(split(""))}, "the split pattern is empty"),
         ({"pre_tokenizer": sequence({"type": "Split", "behavior": "Isolated"})}, r"pretokenizers\[0\].pattern: expected"),
         ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": {}}}, "expected a list"),
+        ({"pre_tokenizer": {"type": "FixedLength", "length": -1}}, r"at \$.pre_tokenizer.length: expected at least 1, found -1"),
         ({"added_tokens": [added(265, "<s>"), added(266, "<s>")]}, r"added_tokens\[1\].id: .* has the id 266 here, but .* gives it 265"),
         ({"added_tokens": [added(265, "<s>"), added(265, "<t>")]}, r"added_tokens\[1\].id: .* has the id 265 here, but .* gives it 266"),
         ({"added_tokens": [added(300, "<s>")]}, r"added_tokens\[0\].id: .* has the id 300 here, but .* gives it 265: it numbers"),

@@ -9,7 +9,7 @@ from test_files_of_engines import GPT2, SPM, gguf
 import tokenmill
 from tokenmill import formats
 from tokenmill.errors import ConversionError, FormatError, OutputError
-from tokenmill.vocabulary import AddedToken, Normalization
+from tokenmill.vocabulary import AddedToken, Normalization, Template
 
 CORPUS = ["the low lower lowest, the newest and the widest row", "été 漢字 123 the  low"] * 9
 TEXTS = [*CORPUS[:2], "", " a  b", "<s> the </s>", "\u2581x \n\n 😀", "the<|endoftext|>low", "e\u0301 it's 1234567"]
@@ -143,6 +143,30 @@ def test_roles_survive(tmp_path, format):
     assert formats.read(tmp_path / "it").config == expected
 
 
+def test_settings_that_a_format_lacks_are_told(tmp_path):
+    roles = {"bos": "<B>", "eos": "<E>"}
+    vocabulary = tokenmill.train_from_iterator(CORPUS, 330, split="gpt2", roles=roles).vocabulary
+    template = Template.around(["<B>"], [])
+    assert template.pair == (("<B>", 0), (0, 0), ("<B>", 1), (1, 1))
+    vocabulary = vocabulary.replace(config={**vocabulary.config, "chat_template": "{{ x }}"}, template=template)
+    for format in ("tiktoken", "merges", "ddtok"):
+        notes = formats.write(vocabulary, tmp_path / format, format)
+        assert notes[-3:] == [
+            "the roles of special tokens are not in the file: bos_token '<B>', eos_token '<E>'",
+            "the chat template is not in the file",
+            "that a template adds <B> to a text is not in the file",
+        ]
+    assert not any("file" in note for note in formats.write(vocabulary, tmp_path / "it", "huggingface"))
+    assert formats.write(vocabulary, tmp_path / "it.gguf", "gguf") == []
+    again = formats.read(tmp_path / "it.gguf")
+    assert (again.template, again.config) == (template, vocabulary.config)
+    both = vocabulary.replace(template=Template.around(["<B>", "<E>"], ["<E>"]))
+    assert formats.write(both, tmp_path / "b.gguf", "gguf") == [
+        "that a template adds <B>, <E> to a text is not in the file"
+    ]
+    assert formats.read(tmp_path / "b.gguf").template == Template.around([], ["<E>"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -228,14 +252,44 @@ def test_tokens_that_llama_cpp_finds_whatever_their_kind(tmp_path):
     assert tok.encode("a  b<|endoftext|>", allowed_special="all")[1:] == [count, tok.encode("b")[0], count + 1]
 
 
-def test_an_ordinary_token_that_llama_cpp_takes_for_the_end_of_a_text(tmp_path):
+def test_tokens_that_llama_cpp_finds_beside_scores(tmp_path):
+    """As llama.cpp does. A user's token with spaces is in the text, one with U+2581 is merged too, and names make control tokens."""
+    count = len(SPM["tokens"])
+    names = ["  ", "\u2581\u2581", "<|endoftext|>", "<fim_prefix>"]
+    more = {"token_type": [*SPM["token_type"], 4, 4, 1, 4], "scores": [*SPM["scores"], -7.0, -8.0, -9.0, -9.0]}
+    (tmp_path / "it.gguf").write_bytes(gguf(**SPM | more | {"tokens": [*SPM["tokens"], *names]}))
+    tok = tokenmill.load(tmp_path / "it.gguf")
+    tok.save(tmp_path / "again.gguf", format="gguf")
+    mark, letter = count - 1, count - 6
+    for read in (tok, tokenmill.load(tmp_path / "again.gguf")):
+        assert read.encode("l  o") == [mark, letter, count, mark, letter + 1]
+        assert read.encode(" l") == [count + 1, letter] and read.encode("  ") == [count]
+        assert set(read.special_tokens_set) >= {"<|endoftext|>", "<fim_prefix>"}
+        assert not {"  ", "\u2581\u2581"} & set(read.special_tokens_set)
+
+
+def test_an_ordinary_token_that_llama_cpp_takes_for_a_control_token(tmp_path):
     vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split="gpt2").vocabulary
-    with pytest.raises(ConversionError, match="as the end of a text"):
+    with pytest.raises(ConversionError, match="takes '</s>' for a control token"):
         tokenmill.Tokenizer(
             tokenmill.Vocabulary(
                 (*vocabulary.tokens, b"</s>"), ("gpt2",), "merges", vocabulary.events, whole_pretokens=False
             )
         ).save(tmp_path / "it.gguf", format="gguf")
+
+
+def test_gguf_notes_white_space_that_llama_cpp_splits_off(tmp_path):
+    split = (
+        "[\r\n]",
+        r"\s?\p{L}+",
+        r"\s?\p{P}+",
+        "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
+        r"\p{N}",
+    )  # that of DeepSeek Coder
+    vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split=split).vocabulary
+    (note,) = formats.write(vocabulary, tmp_path / "it.gguf", "gguf")
+    assert note.startswith("llama.cpp splits white space outside of ASCII")
+    assert formats.read(tmp_path / "it.gguf").split_patterns != vocabulary.split_patterns
 
 
 @pytest.mark.filterwarnings("ignore:.*lookahead")

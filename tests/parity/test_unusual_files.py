@@ -207,8 +207,24 @@ FILES = {
         [*BYTES, MARK, "a"], added=[(65, "<0x41>", "normalized")], normalizer=normalizers(PREPEND, REPLACE), decoder=LLAMA_DECODER,
         byte_fallback=True,
     ),
+    "pretokens of a million characters": document(
+        [*ALPHABET], pre_tokenizer=sequence({"type": "FixedLength", "length": 1_000_000}, BYTE_LEVEL), decoder=BYTE_LEVEL,
+    ),
+    "white space that is dropped, but for a token": document(
+        [*ALPHABET, *(f"{letter}</w>" for letter in ALPHABET)], added=[(512, " \n", "normalized")], unk_token="a",
+        normalizer={"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "}, decoder={"type": "BPEDecoder", "suffix": "</w>"},
+        pre_tokenizer=sequence({"type": "WhitespaceSplit"}, BYTE_LEVEL | {"add_prefix_space": False}), end_of_word_suffix="</w>",
+    ),
+    "white space that is dropped, and one that is a letter": document(
+        [*ALPHABET, *(f"{letter}</w>" for letter in ALPHABET)], unk_token="a", decoder={"type": "BPEDecoder", "suffix": "</w>"},
+        normalizer=normalizers({"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "}, REPLACE | {"content": "b"}),
+        pre_tokenizer=sequence({"type": "WhitespaceSplit"}, BYTE_LEVEL | {"add_prefix_space": False}), end_of_word_suffix="</w>",
+    ),
     "bytes of a suffix": document(
         ["a", *BYTES], pre_tokenizer={"type": "WhitespaceSplit"}, decoder={"type": "ByteFallback"}, end_of_word_suffix="</w>", byte_fallback=True,
+    ),
+    "bytes of a suffix after ByteLevel": document(
+        [*ALPHABET, *BYTES], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL, end_of_word_suffix="</w>", byte_fallback=True, unk_token="a",
     ),
 }  # fmt: skip
 TEXTS = (

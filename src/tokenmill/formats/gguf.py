@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, reduce
 from typing import Any, NamedTuple
 
 from ..errors import ConversionError, OptionName
 from ..split.patterns import CHAINS, LINES, PATTERNS
-from ..vocabulary import AddedToken, Normalization, Vocabulary
+from ..vocabulary import AddedToken, Normalization, Template, Vocabulary
 from ..vocabulary.normalization import MARK
 from . import merges_txt as table
 from ._bpe_tables_cy import BpeTables, end_of_texts
@@ -57,19 +58,28 @@ _CASED = (
     "-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰"
     "-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
 )
-_SIGNS_OF_DEEPSEEK = "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"
+# The second of each pair is llama.cpp's, in which no class has white space outside of ASCII; the first is that of other files.
+_SIGNS_OF_DEEPSEEK = [f"\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f{first}-\u3002]+" for first in "\u3000\u3001"]
+_CJK = [
+    f"[\u4e00-\u9fa5\u0800-{middle}\u4e00\uac00-\ud7ff]+"
+    for middle in ("", "\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff\u3001-")
+]
 _QWEN35 = (
     rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*{_ENDS}"
 )
 _BAILING = rf"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|{_LETTERS}|\p{{N}}| ?{_OTHERS}+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
 _SEED = rf"{_CONTRACTIONS}|{_LETTERS}|\p{{N}}| ?[^\s\p{{L}}\p{{N}}\r\n]+{_ENDS}"
-# Tokens that llama.cpp treats as the end of a text or a turn, of any kind.
-ENDS_OF_TEXT = frozenset((
-    "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>",
-    "<|calls|>", "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>",
-    "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>",
-    "<turn|>", "<|tool_response>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "[e~[",
-))  # fmt: skip
+# Tokens that llama.cpp takes for control tokens by their names: ends of a text or a turn, and marks of gaps in code.
+_NAMES = (
+    "<|eot_id|> <|im_end|> <|end|> <|return|> <|call|> <|flush|> <|calls|> <end_of_turn> <|endoftext|> </s> <|eom_id|> "
+    "<EOT> _<EOT> [EOT] [EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> "
+    "<\uff5cend\u2581of\u2581sentence\uff5c> [e~[ <\uff5cfim\u2581begin\uff5c> <\uff5cfim\u2581hole\uff5c> "
+    "<\uff5cfim\u2581end\uff5c> <|fim_prefix|> <fim-prefix> <fim_prefix> <PRE> \u2581<PRE> <|code_prefix|> <|prefix|> "
+    "<|fim_suffix|> <fim-suffix> <fim_suffix> <SUF> \u2581<SUF> <|code_suffix|> <|suffix|> <|fim_middle|> <fim-middle> "
+    "<fim_middle> <MID> \u2581<MID> <|code_middle|> <|middle|> <|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD] <|file_sep|> "
+    "<|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame> "
+)
+CONTROL_NAMES = frozenset(_NAMES.split())
 _BLOOM = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"
 
 # The split patterns as llama.cpp writes them, by all their names.
@@ -85,13 +95,13 @@ _PRE: dict[str, tuple[str, ...]] = {
     "qwen2 stablelm2 hunyuan megrez deepseek-r1-qwen kormo f2llmv2 grok-2 solar-open": (PATTERNS["qwen2"],),
     "qwen35": (_QWEN35,),
     "deepseek-v3 hunyuan-dense joyai-llm hy_v4": CHAINS["deepseek-v3"],
-    "deepseek-coder": ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}"),
+    "deepseek-coder": ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _CJK[1], r"\p{N}"),
     "deepseek-llm": (
         "[\r\n]",
         rf"\s?[{_CASED}]+",
-        _SIGNS_OF_DEEPSEEK,
+        _SIGNS_OF_DEEPSEEK[1],
         r"\s+$",
-        "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
+        _CJK[1],
         r"\p{N}+",
     ),
     "tekken": _cased("", r"\p{N}"),
@@ -106,9 +116,8 @@ _PRE: dict[str, tuple[str, ...]] = {
 }
 NAMES_OF_PATTERNS = {name: patterns for names, patterns in _PRE.items() for name in names.split()}
 WHOLE_PRETOKENS = {
-    "llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano", "glm4", "glm5",
-    "minicpm5", "tekken",
-}  # fmt: skip
+    *"llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano glm4 glm5 minicpm5 tekken".split()
+}
 
 
 class Texts(NamedTuple):
@@ -149,12 +158,17 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         for key, value in values.items()
         if key == CHAT_TEMPLATE or key.startswith(f"{CHAT_TEMPLATE}.")
     }
-    roles = {f"tokenizer.ggml.{name}_token_id": role for role, name in _SPECIAL.items()}
-    ids = {role: Json(values[key], file, key).expect(int) for key, role in roles.items() if key in values}
+    metadata = Json(values, file, "metadata")
+    ids = {role: metadata.get(f"tokenizer.ggml.{name}_token_id", int, -1) for role, name in _SPECIAL.items()}
     texts = {id: text for text, id in vocabulary.special_tokens.items()}
     if templates:
         vocabulary = vocabulary.replace(config={"chat_template": table.chat_template(templates)})
-    return with_roles(vocabulary, {role: texts.get(id) for role, id in ids.items()})
+    vocabulary = with_roles(vocabulary, {role: texts.get(id) for role, id in ids.items()})
+    roles, affixes = roles_of(vocabulary), []
+    for name in ("bos", "eos"):
+        adds = metadata.get(f"tokenizer.ggml.add_{name}_token", bool, False)
+        affixes.append([roles[f"{name}_token"]] if adds and f"{name}_token" in roles else [])
+    return vocabulary.replace(template=Template.around(affixes[0], affixes[1])) if any(affixes) else vocabulary
 
 
 def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary:
@@ -174,14 +188,24 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     check_scores(scores, file)
     merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
-        kinds = [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds]
-        pieces = Pieces(tokens.read(data), scores, kinds, file)
+        texts = tokens.read(data)
+        kinds = _kinds_by_name(kinds, {text: id for id, text in enumerate(texts)}.get)
+        pieces = Pieces(texts, scores, kinds, file)
+        matched, merged = added_tokens(pieces), [*kinds]
+        for id in pieces.special:
+            # Merges make all pieces, also those of the user that the text does not spell, which has a space and not its mark.
+            if kinds[id] == Kind.UNUSED or (kinds[id] == Kind.USER_DEFINED and MARK in texts[id]):
+                merged[id] = Kind.NORMAL
+        pieces = Pieces(texts, scores, merged, file)
         # llama.cpp recognizes Phi-3 by its name. It matches all added tokens in the original text.
         rstrip = re.search("phi-?3", name) is not None
         plain = ("<unk>", "<s>", "<|endoftext|>")
-        added = [t._replace(normalized=False, rstrip=rstrip and t.content not in plain) for t in added_tokens(pieces)]
+        added = [t._replace(normalized=False, rstrip=rstrip and t.content not in plain) for t in matched]
         normalization = NormalizerSpec(b"", get("add_space_prefix", bool, True), False).normalization()
-        return scored_vocabulary(pieces, added, fallback=True, normalization=normalization)
+        vocabulary = scored_vocabulary(pieces, added, fallback=True, normalization=normalization)
+        if reason := pieces.unlisted(fallback=True):
+            fail(file, "", f"{reason}, which tokenmill cannot do")
+        return vocabulary
     if model not in ("gpt2", "gemma4"):
         what = _MODELS_OF_LIBRARIES.get(model, f"not one that tokenmill reads: {', '.join(_MODELS)}")
         root["model"].fail(f"{model!r} is {what}")
@@ -191,26 +215,34 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     byte_level = model == "gpt2"
     patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
     tables = _read_tables(data, file, tokens, merges)
-    # llama.cpp recognizes by their names the tokens that include the white space before them, and those that end a text.
+    # llama.cpp recognizes by their names the tokens that include the white space before them.
     masks = ["<mask>"] if any(known in pre for known in ("jina-v2-de", "jina-v2-es", "jina-v2-code")) else []
     masks = masks or ["[MASK]"] * ("modern-bert" in name)
-    ends = {tables.get(text) for text in ENDS_OF_TEXT}
-    ordinary = tables.get("</s>") if tables.get("<|tool_response>") is not None else None  # as in Gemma 4
+    kinds = _kinds_by_name(kinds, tables.get)
     added = [
-        AddedToken(text, id, special=kind != Kind.USER_DEFINED or id in ends, lstrip=text in masks)
+        AddedToken(text, id, special=kind != Kind.USER_DEFINED, lstrip=text in masks)
         for id, kind in enumerate(kinds)
-        if (kind in (Kind.CONTROL, Kind.USER_DEFINED, Kind.UNKNOWN) or id in ends)
-        and id != ordinary
-        and (text := tables.text_of(id))
+        if kind in (Kind.CONTROL, Kind.USER_DEFINED, Kind.UNKNOWN) and (text := tables.text_of(id))
     ]
     mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
     create = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
     return create(
         split_patterns=patterns,
         whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
-        normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
+        normalization=Normalization(steps, space_mark=mark or ""),  # llama.cpp has add_space_prefix only for scores
         notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
     )
+
+
+def _kinds_by_name(kinds: list[int], id_of: Callable[[str], int | None]) -> list[int]:
+    """Return the kinds with those that llama.cpp gives to tokens by their names."""
+    ids = {text: id for text in CONTROL_NAMES if (id := id_of(text)) is not None}
+    changed = [*kinds]
+    for id in ids.values():
+        changed[id] = Kind.CONTROL
+    if "<|tool_response>" in ids and "</s>" in ids:  # as in Gemma 4
+        changed[ids["</s>"]] = Kind.NORMAL
+    return changed
 
 
 def _read_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:
@@ -302,16 +334,17 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
         )
     names = {token.id for token in vocabulary.added_tokens}
     for id, text in enumerate(fields["tokens"][1]):
-        if text in ENDS_OF_TEXT and id not in names:
+        if text in CONTROL_NAMES and id not in names:
             raise ConversionError(
-                f"llama.cpp takes {text!r} as the end of a text, but here it is an ordinary token (id {id})"
+                f"llama.cpp takes {text!r} for a control token, but here it is an ordinary token (id {id})"
             )
     known = vocabulary.special_tokens
     roles = roles_of(vocabulary)
     ids = {name: known[roles[role]] for role, name in _SPECIAL.items() if roles.get(role) in known}
     values = [_value(f"tokenizer.ggml.{name}", kind, value) for name, (kind, value) in fields.items()]
     values += [_value(f"tokenizer.ggml.{name}_token_id", _UINT32, id) for name, id in ids.items()]
-    values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]
+    for name, affix in zip(("bos", "eos"), vocabulary.template.affixes, strict=True):
+        values.append(_value(f"tokenizer.ggml.add_{name}_token", _BOOL, affix == [roles.get(f"{name}_token")]))
     templates = vocabulary.config.get("chat_template") or []
     for item in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
         name = "" if item["name"] == "default" else f".{item['name']}"
@@ -328,12 +361,15 @@ def _byte_level_fields(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, t
     notes: list[str] = []
     patterns = _comparable(vocabulary.split_patterns)
     # llama.cpp leaves out alternatives of GPT-2's pattern for what no other matches; other files have it in full.
+    with_space = {theirs: full for full, theirs in (_SIGNS_OF_DEEPSEEK, _CJK)}
+    others = {_WORDS: PATTERNS["gpt2"], **with_space}
     names = [
         name
         for name, theirs in NAMES_OF_PATTERNS.items()
-        for full in [tuple(PATTERNS["gpt2"] if pattern == _WORDS else pattern for pattern in theirs)]
-        if patterns in (_comparable(theirs), _comparable(full))
+        if patterns in (_comparable(theirs), _comparable(tuple(others.get(pattern, pattern) for pattern in theirs)))
     ]
+    if names and not {*vocabulary.split_patterns}.isdisjoint(with_space.values()):
+        notes.append("llama.cpp splits white space outside of ASCII, such as U+3000, from the characters beside it")
     if patterns == [r"\p{N}"] and vocabulary.order == "merges":
         names = ["superbpe"]
         notes = _numbers_joined(vocabulary, lossy)
@@ -416,7 +452,8 @@ def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], 
     notes: list[str] = []
     texts, kinds = texts_and_kinds(vocabulary, token_texts(vocabulary, vocabulary.tokens), "GGUF", notes)
     ranks = piece_scores(vocabulary)
-    scores = [ranks[id] if kind == Kind.NORMAL else 0.0 for id, kind in enumerate(kinds)]
+    others = (Kind.UNKNOWN, Kind.CONTROL, Kind.UNUSED, Kind.BYTE)
+    scores = [0.0 if kind in others or id >= len(ranks) else ranks[id] for id, kind in enumerate(kinds)]
     return {
         "model": (_STRING, "llama"),
         "pre": (_STRING, "default"),

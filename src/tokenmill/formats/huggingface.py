@@ -18,7 +18,7 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -288,7 +288,8 @@ def _read_suffixed(root: Json, tables: BpeTables | None, unknown: int | None) ->
     decoder = sections.BYTE_LEVEL if byte_level else {"type": "Fuse"}
     plain = root.expect(dict) | {"model": model.expect(dict) | {"end_of_word_suffix": None}, "decoder": decoder}
     vocabulary = _read_fast(Json(plain, root.file), tables)
-    if vocabulary.byte_patterns or vocabulary.byte_tokens or vocabulary.fuse_unknown or vocabulary.whole_pretokens:
+    bytes_of_suffix = bool(model["byte_fallback"].value)  # those of a letter and of the suffix
+    if vocabulary.byte_patterns or bytes_of_suffix or vocabulary.fuse_unknown or vocabulary.whole_pretokens:
         return None
     if unknown in vocabulary.event_numbers:
         return None
@@ -296,8 +297,10 @@ def _read_suffixed(root: Json, tables: BpeTables | None, unknown: int | None) ->
     if unknown is None and not (byte_level and {*vocabulary.tokens}.issuperset(lasts)):
         return None  # tokenizers drops what has no token
     normalization = vocabulary.normalization
-    if sections.drops_white_space(vocabulary):  # then it makes no difference how much of it there is
-        steps = tuple(step for step in normalization.normalizers if step != ("ReplaceRegex", sections.WHITE_SPACE, " "))
+    steps = tuple(step for step in normalization.normalizers if step != ("ReplaceRegex", sections.WHITE_SPACE, " "))
+    spelt = "".join(token.content for token in vocabulary.added_tokens if token.normalized)
+    unspaced = spelt.isascii() and not re.search(r"\s", spelt) and all(isinstance(step, str) for step in steps)
+    if unspaced and sections.drops_white_space(vocabulary):  # then it makes no difference how much of it there is
         normalization = normalization._replace(normalizers=steps)
     return vocabulary.replace(normalization=normalization, unknown=unknown), suffix.encode()
 
@@ -306,17 +309,29 @@ def read_by_library(root: Json, data: bytes, reason: Unsupported | None = None) 
     """Return the vocabulary that tokenizers encodes with. reason: the error of the kernels' reader."""
     kind = _kind_of(root["model"])
     notes: list[str] = []
-    template = _read_template(root, notes)
+    for token in root["added_tokens"]:
+        token.expect(dict)
     try:
-        return tokenizer_json_of_library(data, root, kind, notes).replace(template=template)
+        vocabulary = tokenizer_json_of_library(data, root, kind)
     except VocabularyError as error:
         raise FormatError(f"{reason} ({error})" if reason else f"{root.file}: {error}") from error
+    assert vocabulary.library is not None
+    template = _read_template(root, notes, vocabulary.added_tokens, vocabulary.library.tokenizer.token_to_id)
+    return vocabulary.replace(template=template, notes=tuple(notes))
 
 
-def _read_template(root: Json, notes: list[str]) -> Template:
+def _read_template(
+    root: Json, notes: list[str], added: Iterable[AddedToken], id_of: Callable[[str], int | None]
+) -> Template:
     """Return the template of the file. Add notes on the steps of Hugging Face's encode before and after tokenization."""
-    added = {token.get("id", int, -1): token.get("content", str, "") for token in root["added_tokens"]}
-    template = sections.read_post_processor(root["post_processor"], added)
+    contents = {token.id: token.content for token in added}
+
+    def token_of(name: Json, id: Json) -> str:  # the id counts: names may be made up
+        text, number = name.expect(str), id.expect(int)
+        content = contents.get(number, text if id_of(text) == number else None)
+        return content or id.fail(f"the template adds the id {number}, which is not that of {show(text)}")
+
+    template = sections.read_post_processor(root["post_processor"], token_of)
     if wanted := [*itertools.chain(*template.affixes)]:
         notes.append(f"a template adds {', '.join(wanted)} {_TO_EVERY_TEXT}")
     for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
@@ -347,7 +362,6 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
     dropping = bool(splitting.dropped)
     byte_fallback = not byte_level and model.get("byte_fallback", bool, False)
     strip_decoded = sections.read_decoder(root["decoder"], byte_level, mark, byte_fallback, dropping, notes)
-    template = _read_template(root, notes)
     if (dropping or splitting.byte_patterns) and model["ignore_merges"].value:
         root["pre_tokenizer"].unsupported(
             "it drops text or cuts bytes, which tokenmill does only without ignore_merges"
@@ -359,6 +373,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
 
         tables = table.listed_tables(model["vocab"], model["merges"].expect(list), bad)
     added = _read_added(root["added_tokens"], tables)
+    template = _read_template(root, notes, added, tables.get)
     _check_combinations(root, splitting, normalizers, tables, added)
     create = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
     all_bytes = byte_level and None not in map(tables.get, CHARACTERS)

@@ -27,8 +27,8 @@ tokenizers encodes with the others, such as UnicodeScripts (library_files.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import chain, zip_longest
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, repeat
 from typing import Any, Literal
 
 from ..errors import ConversionError
@@ -49,6 +49,7 @@ WORDS = r"\w+|[^\w\s]+"
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 _ONE = r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w"  # a pattern of one character
 METASPACE_SPLIT = r" ?[^ ]+| "
+TokenOf = Callable[[Json, Json], str]  # the token of a template by the nodes of its name and its id
 
 
 def steps_of(node: Json) -> Iterator[Json]:
@@ -72,10 +73,7 @@ def read_step(node: Json) -> Step:
         old, new = node["pattern"], node["content"].expect(str)
         if old["Regex"].absent:
             return kind, old["String"].expect(str), new
-        try:
-            pattern = from_oniguruma(old["Regex"].expect(str))
-        except ConversionError as error:
-            old["Regex"].unsupported(str(error))
+        pattern = _regex(old["Regex"])
         if may_be_empty(parse(pattern)):
             old["Regex"].unsupported("it can match no character, which tokenizers replaces in its own way")
         return "ReplaceRegex", pattern, new
@@ -165,33 +163,33 @@ def check_mark(mark: str, steps: tuple[Step, ...], node: Json) -> None:
         )
 
 
-def read_post_processor(node: Json, added: Mapping[int, str]) -> Template:
-    """Return the template of a post-processor; `node` may be absent or a sequence. added: the added tokens by id."""
+def read_post_processor(node: Json, token_of: TokenOf) -> Template:
+    """Return the template of a post-processor; `node` may be absent or a sequence."""
     single: list[Items] = [((0, 0),)]
     pair: list[Items] = [((0, 0),), ((1, 1),)]
     trims: Trims = ""
     for step in steps_of(node):
-        single, pair = _processed(step, single, added), _processed(step, pair, added)
+        single, pair = _processed(step, single, token_of), _processed(step, pair, token_of)
         trims = trims or _read_trims(step)
     if not single:
         node.fail("a template makes more than two parts of a text, so that tokenizers cannot apply the next one")
     return Template(tuple(chain(*single)), tuple(chain(*pair)), trims)
 
 
-def _processed(node: Json, parts: list[Items], added: Mapping[int, str]) -> list[Items]:
+def _processed(node: Json, parts: list[Items], token_of: TokenOf) -> list[Items]:
     """Return the parts of a text after a post-processor, to which the next one applies; none if tokenizers cannot apply this one."""
     kind = node["type"].expect(str)
     if kind == "ByteLevel":
         return parts
     if kind == "TemplateProcessing":
-        rows = [_read_parts(node, name, added) for name in ("single", "pair")]
+        rows = [_read_parts(node, name, token_of) for name in ("single", "pair")]
         row = rows[len(parts) - 1] if len(parts) in (1, 2) else []
         return [
             part if text is None else tuple((item, type_id) for item, _ in parts[text]) for text, type_id, part in row
         ]
     if kind not in ("BertProcessing", "RobertaProcessing"):
         node["type"].fail(f"the post-processor is {kind}; tokenmill reads those of tokenizers 0.22")
-    cls, sep = ((next(iter(node[name]), node[name]).expect(str), 0) for name in ("cls", "sep"))
+    cls, sep = ((token_of(*[*node[name], node[name], node[name]][:2]), 0) for name in ("cls", "sep"))
     if kind == "BertProcessing":
         return [(*part, (sep[0], 1)) if n else (cls, *part, sep) for n, part in enumerate(parts)]
     plain = (tuple((item, 0) for item, _ in part) for part in parts)
@@ -204,7 +202,7 @@ def _read_trims(node: Json) -> Trims:
     return "prefix" if node.get("add_prefix_space", bool, True) else "all"
 
 
-def _read_parts(node: Json, name: str, added: Mapping[int, str]) -> list[tuple[int | None, int, Items]]:
+def _read_parts(node: Json, name: str, token_of: TokenOf) -> list[tuple[int | None, int, Items]]:
     """Return the rows of a template: the number of a text, or None and the tokens."""
     rows: list[tuple[int | None, int, Items]] = []
     for item in node[name]:
@@ -215,11 +213,10 @@ def _read_parts(node: Json, name: str, added: Mapping[int, str]) -> list[tuple[i
             rows.append(("AB".index(letter), sequence.get("type_id", int, 0), ()))
             continue
         key, type_id = item["SpecialToken"]["id"].expect(str), item["SpecialToken"].get("type_id", int, 0)
-        special, items = node["special_tokens"][key], list[tuple[str | int, int]]()
-        for token, id in zip_longest(special["tokens"], special["ids"]):  # the id counts: names may be made up
-            if token is not None:
-                items.append((added.get(id.expect(int) if id else -1) or token.expect(str), type_id))
-        rows.append((None, type_id, tuple(items)))
+        special = node["special_tokens"][key]
+        names = chain(special["tokens"], repeat(item["SpecialToken"]["id"]))
+        tokens = [token_of(text, id) for text, id in zip(names, special["ids"], strict=False)]
+        rows.append((None, type_id, tuple((token, type_id) for token in tokens)))
     texts = sorted(text for text, *_ in rows if text is not None)
     if texts != [0, 1][: 1 + (name == "pair")] and (rows or name == "single"):
         node[name].fail("the template does not have each text once")
@@ -321,7 +318,11 @@ class PreTokenizer:
             pattern = r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+"
             patterns.append(_checked_for_mark(pattern, self.space_mark, node))
         elif kind == "FixedLength":
-            patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
+            if (length := node.get("length", int, 5)) < 1:
+                node["length"].fail(f"expected at least 1, found {length}")
+            if length > 99_999:
+                node["length"].unsupported(f"pretokens of {length:,} characters are longer than patterns count")
+            patterns.append(f"(?s:.){{1,{length}}}")
         elif kind == "Punctuation":
             pattern = _checked_for_mark(PUNCTUATION, self.space_mark, node)
             patterns.append(_with_behavior(pattern, _behavior(node["behavior"], "Isolated"), node))
@@ -362,6 +363,13 @@ def _behavior(node: Json, default: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
 
 
+def _regex(node: Json) -> str:
+    try:
+        return from_oniguruma(node.expect(str))
+    except ConversionError as error:
+        node.unsupported(str(error))
+
+
 def _literal(text: str) -> str:
     """Return the pattern that matches a text."""
     return re.sub(r"([^\w\s])", r"\\\1", text, flags=re.ASCII)
@@ -371,12 +379,7 @@ def _split_pattern(node: Json, mark: str) -> str:
     """Return the pattern of a Split, "" if it never matches: a space, in text with `mark` in place of spaces."""
     holder = node["pattern"]
     if not holder["Regex"].absent:
-        text = holder["Regex"].expect(str)
-        try:
-            pattern = from_oniguruma(text)
-        except ConversionError as error:
-            holder["Regex"].unsupported(str(error))
-        _checked_for_mark(pattern, mark, holder["Regex"])
+        pattern = _checked_for_mark(_regex(holder["Regex"]), mark, holder["Regex"])
     elif not holder["String"].absent:
         text = holder["String"].expect(str)
         if mark and " " in text:

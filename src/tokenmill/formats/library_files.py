@@ -24,7 +24,7 @@ from .pieces import BYTE_TEXT, Kind, Pieces, added_tokens, byte_of, text_or_none
 _MOST_GROWTH = 1_000
 
 
-def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequence[str]) -> Vocabulary:
+def tokenizer_json_of_library(data: bytes, root: Json, kind: str) -> Vocabulary:
     """Return the vocabulary of a tokenizer.json that tokenizers encodes with. root: the parsed file, perhaps without its tokens."""
     _check_merges(data, root)
     _check_character_maps(root)
@@ -42,7 +42,7 @@ def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequenc
     if (highest := max(ids.values(), default=-1)) > MAX_ID:
         root["model"]["vocab"].fail(f"the id {highest} is not from 0 to {MAX_ID}")
     texts = list(map({id: text for text, id in ids.items()}.get, range(highest + 1)))
-    return _vocabulary(model, _tokens_of(texts, root, kind), added, notes)
+    return _vocabulary(model, _tokens_of(texts, root, kind), added)
 
 
 def sentencepiece_of_library(data: bytes, pieces: Pieces, kind: str) -> Vocabulary:
@@ -59,7 +59,7 @@ def sentencepiece_of_library(data: bytes, pieces: Pieces, kind: str) -> Vocabula
         else:
             tokens.append(text.replace(MARK, " ").encode() if piece_kind in (Kind.NORMAL, Kind.USER_DEFINED) else None)
     added = [token for token in added_tokens(pieces) if token.special]
-    return _vocabulary(model, tokens, added, ())
+    return _vocabulary(model, tokens, added)
 
 
 def check_growth(root: Json) -> None:
@@ -103,9 +103,7 @@ def _check_character_maps(root: Json) -> None:
                 step["precompiled_charsmap"].fail("the character map is cut short")
 
 
-def _vocabulary(
-    model: LibraryModel, tokens: Sequence[bytes | None], added: Sequence[AddedToken], notes: Sequence[str]
-) -> Vocabulary:
+def _vocabulary(model: LibraryModel, tokens: Sequence[bytes | None], added: Sequence[AddedToken]) -> Vocabulary:
     ids = {token.id for token in added}
     ordinary = tuple(None if id in ids else token or None for id, token in enumerate(tokens))
     return packed_vocabulary(
@@ -117,7 +115,6 @@ def _vocabulary(
         whole_pretokens=False,
         alphabet="characters",
         decode_only=tuple((id, b"") for id, token in enumerate(tokens) if token == b"" and id not in ids),
-        notes=tuple(notes),
     )
 
 

@@ -8,6 +8,7 @@ from math import isnan
 
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.normalization import MARK
 from .byte_alphabet import to_text
 from .file_content import fail, show
 
@@ -31,6 +32,23 @@ class Pieces:
         self.texts, self.scores, self.kinds, self.file = texts, scores, kinds, file
         self.special = [id for id, kind in enumerate(kinds) if kind != Kind.NORMAL or not texts[id]]
 
+    def unlisted(self, fallback: bool) -> str | None:
+        """Return why a Vocabulary, whose merges join pieces only, would give other ids; None if it gives the same.
+
+        fallback: whether a character without a piece becomes its bytes.
+        """
+        kinds = (Kind.NORMAL, Kind.USER_DEFINED)
+        letters = {text for text, kind in zip(self.texts, self.kinds, strict=True) if len(text) == 1 and kind in kinds}
+        if fallback and MARK not in letters:
+            return f"a space has no piece, and becomes the bytes of {MARK}"
+        if missing := {*"".join(self.texts)} - letters:
+            parts = missing.union(self.texts)
+            for text, kind in zip(self.texts, self.kinds, strict=True):
+                ends = (text[:1], text[1:]), (text[-1:], text[:-1])
+                if kind == Kind.NORMAL and any(one in missing and rest in parts for one, rest in ends):
+                    return f"the piece {show(text)} is made from a character that has no piece"
+        return None
+
 
 def check_scores(scores: list[float], file: str) -> None:
     """Raise FormatError for a score that is not a number, which cannot be ordered."""
@@ -41,15 +59,12 @@ def check_scores(scores: list[float], file: str) -> None:
 
 
 def added_tokens(pieces: Pieces) -> list[AddedToken]:
-    """Return the tokens that are matched before merging: control tokens, the unknown token, and those that the user defined.
-
-    One that contains a space is never matched, because the text has the mark there.
-    """
+    """Return the tokens that are matched before merging: control tokens, the unknown token, and those that the user defined."""
     kinds = {Kind.CONTROL: True, Kind.UNKNOWN: True, Kind.USER_DEFINED: False}
     return [
         AddedToken(text, id, special=kinds[kind], normalized=not kinds[kind])
         for id, text, kind in ((id, pieces.texts[id], pieces.kinds[id]) for id in pieces.special)
-        if kind in kinds and text and not (kind == Kind.USER_DEFINED and " " in text)
+        if kind in kinds and text
     ]
 
 

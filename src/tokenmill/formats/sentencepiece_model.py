@@ -78,22 +78,21 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     normalizer = NormalizerSpec(map if isinstance(map, bytes) else b"", *(bool(normalizing.get(n, 1)) for n in (3, 4)))
     kept = [texts[id] for id in pieces.special if kinds[id] == Kind.USER_DEFINED]
     unused = any(kinds[id] == Kind.UNUSED for id in pieces.special)
-    # A space without a piece becomes the bytes of its mark.
-    marks = [kinds[id] for id in pieces.special if texts[id] == MARK] or [Kind.NORMAL] * (MARK in texts)
-    bare = bool(training.get(35)) and not {Kind.NORMAL, Kind.USER_DEFINED}.intersection(marks)
+    fallback = bool(training.get(35))
     # 24: treat_whitespace_as_suffix
-    if algorithm != BPE or unused or bare or training.get(24) or _meets_spaces(normalizer, kept):
+    if algorithm != BPE or unused or training.get(24) or _meets_spaces(normalizer, kept) or pieces.unlisted(fallback):
         from .library_files import sentencepiece_of_library  # late: most models need only the kernels
 
         return _with_roles(sentencepiece_of_library(data, pieces, _ALGORITHMS[algorithm]), training)
-    added = added_tokens(pieces)
+    # Text has the mark in place of a space, so that no symbol with a space is matched.
+    added = [token for token in added_tokens(pieces) if token.special or " " not in token.content]
     in_text = any(not token.special for token in added)
     surface = training.get(44)
     vocabulary = scored_vocabulary(
         pieces,
         added,
         normalization=normalizer.normalization(kept, in_text),
-        fallback=bool(training.get(35)),
+        fallback=fallback,
         unknown_surface=surface if isinstance(surface, bytes) else UNKNOWN_SURFACE,
     )
     return _with_roles(vocabulary, training)
@@ -125,7 +124,7 @@ def scored_vocabulary(
     fallback: whether bytes stand for characters without a token.
     unknown_surface: the decoded unknown token of a model whose control tokens are decoded to nothing; None for other models.
     """
-    kinds = pieces.kinds
+    kinds, matched = pieces.kinds, {token.id for token in added}
     if len(kinds) > MAX_ID:
         fail(pieces.file, "", f"contains {len(kinds)} pieces, more than {MAX_ID}")
     texts: list[str | None] = list(pieces.texts)  # of the pieces that merges make
@@ -135,7 +134,7 @@ def scored_vocabulary(
         text, kind, texts[id] = pieces.texts[id], kinds[id], None
         if kind == Kind.BYTE:
             bytes_of[id] = byte_of(text, id, pieces.file)
-        elif kind == Kind.USER_DEFINED and " " in text:
+        elif kind == Kind.USER_DEFINED and id not in matched:
             decode_only[id] = text.encode()
         elif unknown_surface is not None and text and kind in (Kind.CONTROL, Kind.UNKNOWN):
             decode_only[id] = unknown_surface if kind == Kind.UNKNOWN else b""
@@ -148,7 +147,7 @@ def scored_vocabulary(
         fail(pieces.file, f"piece {id}", f"{show(texts[id])} {what}")
     tables.put_scored(pieces.scores)
     unmerged = tables.make_tokens(MARK, bytes_of)  # texts with a space, which are never matched
-    tokens, sizes, rows = tables.finish(unmerged, (), ())
+    tokens, sizes, rows = tables.finish(unmerged, (), matched)
     byte_ids = {byte: id for id, byte in bytes_of.items()}
     unknown = kinds.index(Kind.UNKNOWN) if Kind.UNKNOWN in kinds else None
     return packed_vocabulary(
@@ -219,7 +218,7 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         raise ConversionError("tokenizer.model needs an unknown token, and this vocabulary has none")
     messages: Any = require("sentencepiece.sentencepiece_model_pb2", "libraries", "writing tokenizer.model")
     model = messages.ModelProto()
-    notes = ["the chat template is not in the file"] if vocabulary.config.get("chat_template") else []
+    notes: list[str] = []
     _add_pieces(model, vocabulary, notes)
     spec = model.trainer_spec
     spec.model_type, spec.vocab_size = BPE, len(model.pieces)

@@ -23,12 +23,13 @@ from . import companions, ddtok
 from .file_content import MAX_ID
 from .finding import EVENTS, OWN_FILES, PAIRS
 from .huggingface import longest_match_json, tokenizer_config_json, tokenizer_json
-from .merges_txt import pair_bytes
+from .merges_txt import pair_bytes, roles_of
 from .rank_files import companion_path, tiktoken_bytes
 from .rank_merges import present_by_rank
 from .reading import FORMATS
 
 _ONE_FILE = ("gguf", "sentencepiece")
+_ROLES_OF_FILES = ("bos_token", "eos_token", "pad_token", "unk_token")  # that these files store
 _SUFFIXES = (".json", ".tiktoken", ".gguf", ".model")  # of files
 LONGEST_MATCH = "longest-match"  # read back as WordPiece
 _MORE = ("id_map.npy", "new_rows.json")  # written by the commands that change a tokenizer
@@ -112,7 +113,26 @@ def checked_files(
     files, notes = _files_of(vocabulary, target, format, lossy)
     if format in (*_ONE_FILE, "huggingface"):
         _check_ids(vocabulary, next(iter(files.values())), tokenizer)
-    return files, notes
+    return files, notes + _lost_settings(vocabulary, format)
+
+
+def _lost_settings(vocabulary: Vocabulary, format: str) -> list[str]:
+    """Return notes on the settings that the format lacks. No id of plain text depends on them."""
+    if format in ("huggingface", LONGEST_MATCH):
+        return []
+    stored = _ROLES_OF_FILES if format in _ONE_FILE else ()
+    roles, by_name = roles_of(vocabulary), roles_of(vocabulary.replace(config={}))
+    lost = [f"{role} {roles[role]!r}" for role in roles if role not in stored and roles[role] != by_name.get(role)]
+    notes = [f"the roles of special tokens are not in the file: {', '.join(lost)}"] if lost else []
+    if vocabulary.config.get("chat_template") and format != "gguf":
+        notes.append("the chat template is not in the file")
+    before, after = vocabulary.template.affixes
+    if format == "gguf":  # it has whether BOS and EOS are added
+        before = [] if before == [roles.get("bos_token")] else before
+        after = [] if after == [roles.get("eos_token")] else after
+    if before or after:
+        notes.append(f"that a template adds {', '.join((*before, *after))} to a text is not in the file")
+    return notes
 
 
 def _files_of(

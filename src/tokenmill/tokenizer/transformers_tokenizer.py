@@ -164,13 +164,11 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def update_post_processor(self) -> None:
         """Set the template for `add_bos_token` and `add_eos_token`."""
-        bos = ((self.bos_token, 0),) if self.add_bos_token and self.bos_token else ()
-        eos = ((self.eos_token, 0),) if self.add_eos_token and self.eos_token else ()
+        bos = (self.bos_token,) if self.add_bos_token and self.bos_token else ()
+        eos = (self.eos_token,) if self.add_eos_token and self.eos_token else ()
         self._add_bos_token, self._add_eos_token = bool(bos), bool(eos)
-        single = (*bos, (0, 0), *eos)
-        pair = (*single, *((token, 1) for token, _ in bos), (1, 1), *((token, 1) for token, _ in eos))
         vocabulary = self.vocabulary
-        self._change(vocabulary.replace(template=Template(single, pair, vocabulary.template.trims)))
+        self._change(vocabulary.replace(template=Template.around(bos, eos, vocabulary.template.trims)))
 
     @property
     def _tokenizer(self) -> Any:

@@ -72,6 +72,13 @@ class Template(NamedTuple):
         text = contents.index(0)
         return contents[:text], contents[text + 1 :]  # type: ignore[return-value]
 
+    @classmethod
+    def around(cls, before: Iterable[str], after: Iterable[str], trims: Trims = "") -> Template:
+        """Return the template that puts the same tokens around each text."""
+        before, after = tuple(before), tuple(after)
+        first, second = (tuple((item, n) for item in (*before, n, *after)) for n in (0, 1))
+        return cls(first, first + second, trims)
+
     def of_tokens(self, contents: Collection[str]) -> Template:
         """Return the template with only the tokens in `contents`."""
         single, pair = (
