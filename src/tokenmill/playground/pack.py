@@ -148,6 +148,8 @@ def _refused(vocabulary: Vocabulary) -> str:
         return "the dropping of white space"
     if vocabulary.byte_patterns:
         return "steps after ByteLevel"
+    if vocabulary.fuse_unknown and not vocabulary.byte_tokens:
+        return "the fusing of unknown characters"
     for step in vocabulary.normalization.other_steps:
         if step not in NORMALIZERS:
             return f"the normalizer {step if isinstance(step, str) else step[0]}"  # not its table, of megabytes

@@ -1,7 +1,7 @@
 // Tokenizer files that the page reads itself, where it has no server: tokenizer.json with a BPE model, and .tiktoken. The split
 // patterns must be among those whose automata the site has. Everything else is refused by name: the library reads more.
 
-import { toBytes } from "./bytes";
+import { toBytes, toText as wholeText } from "./bytes";
 import { assemble, type Header, type Pack, PackError, readSections, type Sections, TABLES } from "./pack";
 
 /** How to read a file: its name, the name of a split pattern if the file has none, and the automata of the known patterns. */
@@ -25,7 +25,7 @@ type Json = any;
 const NORMALIZERS = ["NFC", "NFD", "NFKC", "NFKD"];
 const DIGITS = ["\\p{N}+", "\\p{N}"];
 const SPLIT_AT_SPACES = " ?[^ ]+| ";
-const FLAGS = { special: false, lstrip: false, rstrip: false, single_word: false, normalized: true };
+const FLAGS = { special: false, lstrip: false, rstrip: false, single_word: false, normalized: false };
 
 /** Whether a file is a list of tokens with ranks (.tiktoken), which has no split pattern. */
 export function isRankList(file: Uint8Array): boolean {
@@ -111,6 +111,11 @@ function readJson(root: Json, name: string, splits: Sections<Splits>): Pack {
     if (!made.has(id) && tokens[id]?.length !== 1 && content.length > 1) delete tokens[id];
   const ofBytes = new Set(tokens.flatMap((token) => (token?.length === 1 ? [token[0]] : [])));
   const unknown = byteLevel && ofBytes.size === 256 ? null : (vocab.get(model.unk_token) ?? null);
+  if (!byteLevel && model.ignore_merges) throw refusal("its model of characters has ignore_merges");
+  if (model.fuse_unk && unknown !== null && byteTokens.length === 0) throw refusal("its model has fuse_unk");
+  checkAdded(added, vocab, mark, normalizers);
+  const misread = added.find(({ content }) => vocab.has(content) && (spelt(content) ?? content) !== content);
+  if (byteLevel && model.ignore_merges && misread) throw refusal(`other text can become its token ${misread.content}`);
   const rest: Partial<Header> = {
     alphabet: byteLevel ? "bytes" : "characters",
     whole_pretokens: model.ignore_merges ?? false,
@@ -141,9 +146,13 @@ function readPreTokenizer(
   found: { patterns: string[]; byteLevel: boolean; prefix: Header["add_prefix_space"]; mark: string },
 ): void {
   if (node === null || node === undefined) return;
+  const earlier = found.patterns.length > 0;
   if (node.type === "Sequence") {
     for (const one of node.pretokenizers) readPreTokenizer(one, found);
-  } else if (node.type === "ByteLevel") {
+    return;
+  }
+  if (found.byteLevel) throw refusal(`its pre-tokenizer has ${node.type} after ByteLevel`);
+  if (node.type === "ByteLevel") {
     found.byteLevel = true;
     found.prefix = node.add_prefix_space ?? true;
     if (node.use_regex ?? true) found.patterns.push("gpt2");
@@ -160,6 +169,25 @@ function readPreTokenizer(
     found.patterns.push(node.pattern.Regex);
   } else {
     throw refusal(`its pre-tokenizer is ${JSON.stringify(node)}`);
+  }
+  if (earlier && found.prefix) throw refusal("its pre-tokenizer puts a space before parts of the text");
+}
+
+/** Refuse added tokens with ids that Hugging Face's reader does not give them, or that are found in text before marks are written. */
+function checkAdded(
+  added: Header["added_tokens"],
+  vocab: Map<string, number>,
+  mark: string,
+  normalizers: Header["normalizers"],
+): void {
+  const ids = new Map(vocab);
+  const early = mark && !normalizers.some((step) => step[0] === "Replace");
+  for (const { content, id, normalized, lstrip, rstrip } of added) {
+    if (!ids.has(content)) ids.set(content, ids.size);
+    if (ids.get(content) !== id)
+      throw refusal(`its added token ${content} has the id ${id} instead of ${ids.get(content)}`);
+    if (early && normalized && (lstrip || rstrip || content.includes(" ") || content.includes(mark)))
+      throw refusal(`its added token ${content} is found before spaces become ${mark}`);
   }
 }
 
@@ -203,6 +231,12 @@ function fromByteAlphabet(text: string): Uint8Array | undefined {
     bytes[i] = byte;
   }
   return bytes.length > 0 ? bytes : undefined;
+}
+
+/** The text that a token stands for; null for one that is not text. */
+function spelt(token: string): string | null {
+  const bytes = fromByteAlphabet(token);
+  return bytes === undefined ? null : wholeText(bytes);
 }
 
 function packOf(
