@@ -85,3 +85,24 @@ test("files that other rules encode are refused", async () => {
   ];
   for (const [root, message] of cases) await assert.rejects(read(root), message);
 });
+
+test("damaged files are refused", async () => {
+  const damaged: [object, RegExp][] = [
+    [{ model: { ...model([]), vocab: { a: 1.5 } } }, /the id of a is 1.5/],
+    [{ model: { ...model([]), vocab: { a: 4_000_000 } } }, /the id of a is 4000000/],
+    [{ model: { ...model([]), vocab: { a: 1, b: 1 } } }, /the id 1 of b is that of another token/],
+    [{ model: model(["a"], { merges: [7] }) }, /is damaged/],
+  ];
+  for (const [root, message] of damaged) await assert.rejects(read(root), message);
+  const lists: [string, RegExp][] = [
+    ["YQ== 0\nYg== x", /line 2 is not a token/],
+    ["YQ== 0\nYg 1", /line 2 is not a token/],
+    ["YQ== 0\nYg== 0", /the id 0 of line 2 is that of another token/],
+    ["YQ== 0\nYQ== 1", /line 2 repeats a token/],
+    ["YQ== 0\nYg== 99999999", /the id of line 2 is 99999999/],
+  ];
+  for (const [text, message] of lists) {
+    const reading = { file: "a.tiktoken", split: null, splits: noSplits() };
+    await assert.rejects(readTokenizerFile(toBytes(`${text}\n`), reading), message);
+  }
+});

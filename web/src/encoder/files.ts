@@ -23,6 +23,7 @@ interface Splits {
 type Json = any;
 
 const NORMALIZERS = ["NFC", "NFD", "NFKC", "NFKD"];
+const MOST_IDS = 2 ** 21; // the encoder packs two ids and a rank into one number
 const DIGITS = ["\\p{N}+", "\\p{N}"];
 const SPLIT_AT_SPACES = " ?[^ ]+| ";
 const FLAGS = { special: false, lstrip: false, rstrip: false, single_word: false, normalized: false };
@@ -54,7 +55,11 @@ export async function readTokenizerFile(file: Uint8Array, { file: name, split, s
     throw refusal(`${name} is neither JSON nor a .tiktoken file`);
   }
   if (root?.model?.vocab === undefined) throw refusal(`${name} is not a tokenizer.json`);
-  return readJson(root, name, known);
+  try {
+    return readJson(root, name, known);
+  } catch (error) {
+    throw error instanceof PackError ? error : refusal(`${name} is damaged (${error})`);
+  }
 }
 
 function toText(file: Uint8Array): string {
@@ -70,11 +75,29 @@ type Tokens = (Uint8Array | undefined)[];
 
 function readRanks(text: string, name: string, patterns: string[], splits: Sections<Splits>): Pack {
   const tokens: Tokens = [];
-  for (const line of text.split("\n")) {
-    const [code, rank] = line.trim().split(" ");
-    if (code) tokens[Number(rank)] = Uint8Array.from(atob(code), (char) => char.charCodeAt(0));
+  const claim = claims();
+  const known = new Set<string>();
+  for (const [number, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const [, code, rank] =
+      /^((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?) (\d+)$/.exec(line.trim()) ?? [];
+    if (!code || known.has(code))
+      throw refusal(`its line ${number + 1} ${code ? "repeats a token" : "is not a token in base64 and its rank"}`);
+    known.add(code);
+    tokens[claim(Number(rank), `line ${number + 1}`)] = Uint8Array.from(atob(code), (char) => char.charCodeAt(0));
   }
   return packOf({ name, order: "ranks" }, tokens, [], patterns, splits);
+}
+
+/** A function that returns an id, and refuses one that was given before or is out of range. */
+function claims(): (id: number, name: string) => number {
+  const taken = new Set<number>();
+  return (id, name) => {
+    if (!Number.isInteger(id) || id < 0 || id >= MOST_IDS) throw refusal(`the id of ${name} is ${id}`);
+    if (taken.has(id)) throw refusal(`the id ${id} of ${name} is that of another token already`);
+    taken.add(id);
+    return id;
+  };
 }
 
 function readJson(root: Json, name: string, splits: Sections<Splits>): Pack {
@@ -95,7 +118,8 @@ function readJson(root: Json, name: string, splits: Sections<Splits>): Pack {
 
   const vocab = new Map<string, number>(Object.entries(model.vocab));
   const tokens: Tokens = [];
-  for (const [text, id] of vocab) tokens[id] = byteLevel ? fromByteAlphabet(text) : fromMarked(text, mark);
+  const claim = claims();
+  for (const [text, id] of vocab) tokens[claim(id, text)] = byteLevel ? fromByteAlphabet(text) : fromMarked(text, mark);
   const byteTokens: (number | null)[] = [];
   for (let byte = 0; model.byte_fallback && byte < 256; byte++) {
     const id = vocab.get(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`) ?? null;
@@ -203,7 +227,7 @@ function rowsOf(merges: (string | [string, string])[], vocab: Map<string, number
     const [left, right] = typeof merge === "string" ? merge.split(" ") : merge;
     const row = [left!, right!, left! + right!].map((text) => vocab.get(text));
     if (row.includes(undefined)) throw refusal(`its merge ${left} ${right} has a token that is not in the vocabulary`);
-    const pair = row[0]! * 2 ** 21 + row[1]!;
+    const pair = row[0]! * MOST_IDS + row[1]!;
     last.delete(pair);
     last.set(pair, row as [number, number, number]);
   }
