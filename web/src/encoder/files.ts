@@ -135,7 +135,7 @@ function readJson(root: Json, name: string, splits: Sections<Splits>): Pack {
     if (!made.has(id) && tokens[id]?.length !== 1 && content.length > 1) delete tokens[id];
   const ofBytes = new Set(tokens.flatMap((token) => (token?.length === 1 ? [token[0]] : [])));
   const unknown = byteLevel && ofBytes.size === 256 ? null : (vocab.get(model.unk_token) ?? null);
-  if (!byteLevel && model.ignore_merges) throw refusal("its model of characters has ignore_merges");
+  if (byteTokens.length > 0 && model.ignore_merges) throw refusal("its model has ignore_merges and byte_fallback");
   if (model.fuse_unk && unknown !== null && byteTokens.length === 0) throw refusal("its model has fuse_unk");
   checkAdded(added, vocab, mark, normalizers);
   const misread = added.find(({ content }) => vocab.has(content) && (spelt(content) ?? content) !== content);
