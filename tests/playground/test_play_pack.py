@@ -104,6 +104,9 @@ def test_what_the_page_cannot_do_is_refused(vocabulary):
         pack("mine", mapped)
     with pytest.raises(ConversionError, match=r"kind of vocabulary \(WordLevel\)"):
         pack("mine", words)
+    fused = Vocabulary((b"a", b"<unk>"), (), "merges", (), alphabet="characters", unknown=1, fuse_unknown=True)
+    with pytest.raises(ConversionError, match="rules for unknown characters"):
+        pack("mine", fused)
     huge = vocabulary.replace(added_tokens=(AddedToken("<far>", 1 << 22),))
     with pytest.raises(ConversionError, match="at most"):
         pack("mine", huge)

@@ -156,7 +156,7 @@ def _refused(vocabulary: Vocabulary) -> str:
     missing = [byte for byte, id in enumerate(vocabulary.byte_tokens) if id is None]
     if any(byte > 127 or bytes([byte]) not in ordinary for byte in missing):
         return "byte fallback for some of the bytes"
-    if vocabulary.normalization.space_mark and not vocabulary.byte_tokens:
+    if (vocabulary.normalization.space_mark or vocabulary.fuse_unknown) and not vocabulary.byte_tokens:
         return "SentencePiece's rules for unknown characters"
     return ""
 

@@ -258,15 +258,17 @@ def _unframe(body: bytes) -> list[tuple[str, bytes]]:
         raise wrong from error
     if not 1 <= len(head) <= MOST_FILES or any(size < 0 for _, size in head):
         raise UsageError(f"a tokenizer is 1 to {MOST_FILES} files; the upload has {len(head)}")
-    files, offset = [], 4 + length
+    files, offset = dict[str, bytes](), 4 + length
     for path, size in head:
         # The file name with plain characters only. The loaders recognize some files by name.
-        name = re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", path)[-1])[-100:].lstrip(".")
-        files.append((name or "file", body[offset : offset + size]))
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", path)[-1])[-100:].lstrip(".") or "file"
+        while name in files:  # names that differ in other characters only
+            name = f"_{name}"
+        files[name] = body[offset : offset + size]
         offset += size
-    if offset != len(body) or len({name for name, _ in files}) != len(files):
+    if offset != len(body):
         raise wrong
-    return files
+    return [*files.items()]
 
 
 def _pack_files(files: list[tuple[str, bytes]], folder: str, split: str | None) -> tuple[str, bytes]:

@@ -122,8 +122,7 @@ class Table:
         names = [column.name for column in self.columns]
         if name not in names:
             raise UsageError(f"no column {name!r}; there are {', '.join(names)}")
-        i = names.index(name)
-        return [row[i] for row in self.rows]
+        return [row[names.index(name)] for row in self.rows]
 
     def pairs(self, key: str, value: str) -> dict[Cell, Cell]:
         """Return the cells of two columns, `value` by `key`."""
@@ -165,9 +164,8 @@ class Table:
         """Return the table as a pandas DataFrame: figures as numbers, tokens as their bytes."""
         import pandas
 
-        names = [column.name for column in self.columns]
         rows = [[cell.content if isinstance(cell, Token) else _json_cell(cell) for cell in row] for row in self.rows]
-        return pandas.DataFrame(rows, columns=names)
+        return pandas.DataFrame(rows, columns=[column.name for column in self.columns])
 
     def to_json(self) -> dict[str, object]:
         """Return the table as values for json.dumps: tokens as {"id", "text", "hex"}."""

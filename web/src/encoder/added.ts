@@ -86,8 +86,12 @@ function cut(text: string, find: Finder | null): Section[] {
       if (WORD_AT_END.test(text.slice(Math.max(0, start - 2), start))) continue;
       if (WORD_AT_START.test(text.slice(end, end + 2))) continue;
     }
-    if (token.lstrip) while (start > done && SPACES.includes(text[start - 1]!)) start--;
+    if (token.lstrip) {
+      while (start > done && SPACES.includes(text[start - 1]!)) start--;
+      start = Math.max(start, done);
+    }
     if (token.rstrip) while (end < text.length && SPACES.includes(text[end]!)) end++;
+    if (start >= end) continue; // white space that the token before it includes
     if (done < start) sections.push({ text: text.slice(done, start), token: null, first: "" });
     sections.push({ text: text.slice(Math.max(done, start), end), token, first: "" });
     done = end;

@@ -193,6 +193,7 @@ export class Encoder {
     const { tokens, cache, lengths, pretokenEnds, pretokenReach, oldTokens } = this;
     const { bytes, length } = this.buffer;
     const unknown = this.pack.header.unknown ?? -2;
+    const ofBytes = this.pack.header.alphabet === "bytes"; // then an unknown token stands for a byte
     const shift = length - this.oldBuffer.length;
     let old = 0; // the first old token that ends where this or a later token ends
     let reach = tokens.length > 0 ? tokens.reach.data[tokens.length - 1]! : 0;
@@ -213,7 +214,7 @@ export class Encoder {
           const to = found === MISS ? list.length : cache.starts.data[~found + 1]!;
           for (let i = from, at = start; i < to; i++) {
             const id = list.data[i]!;
-            at += id === unknown ? characterLength(bytes[at]!) : lengths[id]!;
+            at += id !== unknown ? lengths[id]! : ofBytes ? 1 : characterLength(bytes[at]!);
             tokens.push(id, Math.max(base, base + at - prefix), i === from ? PRETOKEN_START : 0, reach);
           }
         }

@@ -1,7 +1,7 @@
 // Tokenizer files that the page reads itself, where it has no server: tokenizer.json with a BPE model, and .tiktoken. The split
 // patterns must be among those whose automata the site has. Everything else is refused by name: the library reads more.
 
-import { toBytes } from "./bytes";
+import { toBytes, toText as wholeText } from "./bytes";
 import { assemble, type Header, type Pack, PackError, readSections, type Sections, TABLES } from "./pack";
 
 /** How to read a file: its name, the name of a split pattern if the file has none, and the automata of the known patterns. */
@@ -23,9 +23,10 @@ interface Splits {
 type Json = any;
 
 const NORMALIZERS = ["NFC", "NFD", "NFKC", "NFKD"];
+const MOST_IDS = 2 ** 21; // the encoder packs two ids and a rank into one number
 const DIGITS = ["\\p{N}+", "\\p{N}"];
 const SPLIT_AT_SPACES = " ?[^ ]+| ";
-const FLAGS = { special: false, lstrip: false, rstrip: false, single_word: false, normalized: true };
+const FLAGS = { special: false, lstrip: false, rstrip: false, single_word: false, normalized: false };
 
 /** Whether a file is a list of tokens with ranks (.tiktoken), which has no split pattern. */
 export function isRankList(file: Uint8Array): boolean {
@@ -54,7 +55,11 @@ export async function readTokenizerFile(file: Uint8Array, { file: name, split, s
     throw refusal(`${name} is neither JSON nor a .tiktoken file`);
   }
   if (root?.model?.vocab === undefined) throw refusal(`${name} is not a tokenizer.json`);
-  return readJson(root, name, known);
+  try {
+    return readJson(root, name, known);
+  } catch (error) {
+    throw error instanceof PackError ? error : refusal(`${name} is damaged (${error})`);
+  }
 }
 
 function toText(file: Uint8Array): string {
@@ -70,11 +75,29 @@ type Tokens = (Uint8Array | undefined)[];
 
 function readRanks(text: string, name: string, patterns: string[], splits: Sections<Splits>): Pack {
   const tokens: Tokens = [];
-  for (const line of text.split("\n")) {
-    const [code, rank] = line.trim().split(" ");
-    if (code) tokens[Number(rank)] = Uint8Array.from(atob(code), (char) => char.charCodeAt(0));
+  const claim = claims();
+  const known = new Set<string>();
+  for (const [number, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const [, code, rank] =
+      /^((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?) (\d+)$/.exec(line.trim()) ?? [];
+    if (!code || known.has(code))
+      throw refusal(`its line ${number + 1} ${code ? "repeats a token" : "is not a token in base64 and its rank"}`);
+    known.add(code);
+    tokens[claim(Number(rank), `line ${number + 1}`)] = Uint8Array.from(atob(code), (char) => char.charCodeAt(0));
   }
   return packOf({ name, order: "ranks" }, tokens, [], patterns, splits);
+}
+
+/** A function that returns an id, and refuses one that was given before or is out of range. */
+function claims(): (id: number, name: string) => number {
+  const taken = new Set<number>();
+  return (id, name) => {
+    if (!Number.isInteger(id) || id < 0 || id >= MOST_IDS) throw refusal(`the id of ${name} is ${id}`);
+    if (taken.has(id)) throw refusal(`the id ${id} of ${name} is that of another token already`);
+    taken.add(id);
+    return id;
+  };
 }
 
 function readJson(root: Json, name: string, splits: Sections<Splits>): Pack {
@@ -95,7 +118,8 @@ function readJson(root: Json, name: string, splits: Sections<Splits>): Pack {
 
   const vocab = new Map<string, number>(Object.entries(model.vocab));
   const tokens: Tokens = [];
-  for (const [text, id] of vocab) tokens[id] = byteLevel ? fromByteAlphabet(text) : fromMarked(text, mark);
+  const claim = claims();
+  for (const [text, id] of vocab) tokens[claim(id, text)] = byteLevel ? fromByteAlphabet(text) : fromMarked(text, mark);
   const byteTokens: (number | null)[] = [];
   for (let byte = 0; model.byte_fallback && byte < 256; byte++) {
     const id = vocab.get(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`) ?? null;
@@ -111,6 +135,11 @@ function readJson(root: Json, name: string, splits: Sections<Splits>): Pack {
     if (!made.has(id) && tokens[id]?.length !== 1 && content.length > 1) delete tokens[id];
   const ofBytes = new Set(tokens.flatMap((token) => (token?.length === 1 ? [token[0]] : [])));
   const unknown = byteLevel && ofBytes.size === 256 ? null : (vocab.get(model.unk_token) ?? null);
+  if (byteTokens.length > 0 && model.ignore_merges) throw refusal("its model has ignore_merges and byte_fallback");
+  if (model.fuse_unk && unknown !== null && byteTokens.length === 0) throw refusal("its model has fuse_unk");
+  checkAdded(added, vocab, mark, normalizers);
+  const misread = added.find(({ content }) => vocab.has(content) && (spelt(content) ?? content) !== content);
+  if (byteLevel && model.ignore_merges && misread) throw refusal(`other text can become its token ${misread.content}`);
   const rest: Partial<Header> = {
     alphabet: byteLevel ? "bytes" : "characters",
     whole_pretokens: model.ignore_merges ?? false,
@@ -141,9 +170,13 @@ function readPreTokenizer(
   found: { patterns: string[]; byteLevel: boolean; prefix: Header["add_prefix_space"]; mark: string },
 ): void {
   if (node === null || node === undefined) return;
+  const earlier = found.patterns.length > 0;
   if (node.type === "Sequence") {
     for (const one of node.pretokenizers) readPreTokenizer(one, found);
-  } else if (node.type === "ByteLevel") {
+    return;
+  }
+  if (found.byteLevel) throw refusal(`its pre-tokenizer has ${node.type} after ByteLevel`);
+  if (node.type === "ByteLevel") {
     found.byteLevel = true;
     found.prefix = node.add_prefix_space ?? true;
     if (node.use_regex ?? true) found.patterns.push("gpt2");
@@ -161,6 +194,25 @@ function readPreTokenizer(
   } else {
     throw refusal(`its pre-tokenizer is ${JSON.stringify(node)}`);
   }
+  if (earlier && found.prefix) throw refusal("its pre-tokenizer puts a space before parts of the text");
+}
+
+/** Refuse added tokens with ids that Hugging Face's reader does not give them, or that are found in text before marks are written. */
+function checkAdded(
+  added: Header["added_tokens"],
+  vocab: Map<string, number>,
+  mark: string,
+  normalizers: Header["normalizers"],
+): void {
+  const ids = new Map(vocab);
+  const early = mark && !normalizers.some((step) => step[0] === "Replace");
+  for (const { content, id, normalized, lstrip, rstrip } of added) {
+    if (!ids.has(content)) ids.set(content, ids.size);
+    if (ids.get(content) !== id)
+      throw refusal(`its added token ${content} has the id ${id} instead of ${ids.get(content)}`);
+    if (early && normalized && (lstrip || rstrip || content.includes(" ") || content.includes(mark)))
+      throw refusal(`its added token ${content} is found before spaces become ${mark}`);
+  }
 }
 
 /** Whether a Split keeps its matches as pretokens. Those of all known patterns leave nothing between them. */
@@ -175,7 +227,7 @@ function rowsOf(merges: (string | [string, string])[], vocab: Map<string, number
     const [left, right] = typeof merge === "string" ? merge.split(" ") : merge;
     const row = [left!, right!, left! + right!].map((text) => vocab.get(text));
     if (row.includes(undefined)) throw refusal(`its merge ${left} ${right} has a token that is not in the vocabulary`);
-    const pair = row[0]! * 2 ** 21 + row[1]!;
+    const pair = row[0]! * MOST_IDS + row[1]!;
     last.delete(pair);
     last.set(pair, row as [number, number, number]);
   }
@@ -203,6 +255,12 @@ function fromByteAlphabet(text: string): Uint8Array | undefined {
     bytes[i] = byte;
   }
   return bytes.length > 0 ? bytes : undefined;
+}
+
+/** The text that a token stands for; null for one that is not text. */
+function spelt(token: string): string | null {
+  const bytes = fromByteAlphabet(token);
+  return bytes === undefined ? null : wholeText(bytes);
 }
 
 function packOf(

@@ -234,7 +234,8 @@ export function splitterOf(pack: Pack): Splitter {
       pages: column("pages"),
     });
   });
-  if (pack.header.byte_tokens.length > 0) splitters.push(new Cutter(pack));
+  const { byte_tokens: fallback, whole_pretokens: whole } = pack.header;
+  if (fallback.length > 0 && !whole) splitters.push(new Cutter(pack));
   if (splitters.length === 0) return WHOLE;
   return splitters.reduceRight((inner, outer) => new Nested(outer, inner));
 }

@@ -1,5 +1,6 @@
 // The Tokens view: text in, coloured tokens out.
 
+import { wellFormed } from "../encoder/bytes";
 import type { Encoded } from "../encoder/encoder";
 import { PRETOKEN_START } from "../encoder/flags";
 import { directionOf, hasRtl } from "./bidi";
@@ -187,7 +188,7 @@ export class TokensTab {
     if (encoded.ids.length > 0) this.view.activate(exampleToken(encoded), false);
     else
       fill(detail, h("p", { class: "hint" }, "Type or paste a text: its tokens and the details of a token show here."));
-    const changed = encoded.text !== this.session.text;
+    const changed = encoded.text !== wellFormed(this.session.text);
     const normalized = "This tokenizer normalizes the text first; what it makes of it is shown.";
     const help =
       "Point at a token, or move with the arrow keys. A click keeps it selected, Enter finds it in the text.";
