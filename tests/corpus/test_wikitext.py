@@ -72,6 +72,9 @@ def text(wikitext, context="", **options):
         ("a[b[0]] {x {y}} &#91;&#91;", "a[b[0]] {x {y}} [["),
         ("[[File:a.jpg|thumb|b [http://c.org d]]] [[e|[f]]]", "[f]"),
         ("[http://a.org/''The Book'']", "The Book"),
+        ("the [[red ]]book, a[[ blue|]]berry", "the red book, ablueberry"),
+        ("<syntaxhighlight>\n&lt;p> &amp;amp;\n</syntaxhighlight><source inline>&lt;</source>", "&lt;p> &amp;amp;\n&lt;"),
+        ("<pre><nowiki>\na &lt; [[b]]\n</NOWIKI></pre>", "a < [[b]]"),
     ],
 )
 def test_constructs(wikitext, plain):
@@ -150,6 +153,14 @@ def test_constructs(wikitext, plain):
             "Mark 3:25, 1 Samuel 2:3, John 3:16",
         ),
         ("{{visible anchor|A}} {{dfn|b}} {{gloss|c}} {{lit|d}} {{ill|E|de|lt=e}}", "A b ‘c’ lit. ‘d’ e"),
+        (
+            "{{cquote|To be.|20px|20px|Hamlet}} {{cquote|To be.|4=Hamlet}} {{quote|Year.||1984}}",
+            "To be.\n— Hamlet\n\nTo be.\n— Hamlet\n\nYear.\n— 1984",
+        ),
+        ("{{sic|Irrega|rdless}} {{Sic|?|a|b}} {{not a typo|ent|er}}{{sic}}", "Irregardless ab enter"),
+        ("{{ill|de|Bern|Bern (Stadt)}}, {{ill|Bern|de}}, {{flag|Georgia (U.S. state)|name=Georgia}}", "Bern, Bern, Georgia"),
+        ("{{font color|red|blue|a}} {{font color|red|b}} {{color|red|c}}, 1775{{snds}}1783", "a b c, 1775 – 1783"),
+        ("({{formatnum: 10056}})", "(10056)"),
         ("one{{ordered list|a|b}}{{bulleted list|c}}{{term|d}}{{defn|e}}", "one\n\n1. a\n2. b\n\n- c\n\nd\n\ne"),
     ],
 )

@@ -83,7 +83,7 @@ def renderer_of(name: str) -> Renderer | None:
     if lower.startswith("lang-"):
         return _language
     if lower.startswith("formatnum:"):
-        return lambda arguments: arguments.name.partition(":")[2]
+        return lambda arguments: arguments.name.partition(":")[2].lstrip()
     if lower.startswith("script/") or re.fullmatch("[a-z]{2,3}S", name):  # {{enS}} of the German wiki is English
         return _text
     return _pronunciation if lower.startswith(("ipa-", "ipac-")) else None
@@ -263,8 +263,10 @@ def _as_of(arguments: Arguments) -> str:
 
 def _quotation(arguments: Arguments) -> str:
     text = arguments.first("text", "quote", "quotetext", "1", "Text", "texto", "testo")
-    names = ("author", "sign", "by", "source", "Autor", "autor", "autore")
-    by = next((arguments.named[name] for name in names if arguments.named.get(name)), arguments.at(1))
+    names = ("author", "sign", "by", "source", "Autor", "autor", "autore", "4")
+    # {{cquote|To be.|20px|20px|Hamlet}}: the sizes of the marks may be before the author.
+    others = [value for value in arguments.positional[1:] if not re.fullmatch(r"\d{0,3}(px)?", value)]
+    by = next(filter(None, (*map(arguments.named.get, names), *others)), "")
     return f"\n{text}\n— {by}\n" if by and text else f"\n{text}\n"
 
 
@@ -273,13 +275,17 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_text, """
         nowrap nobr nobreak small smaller big larger large normal normalsize sc smallcaps nobold noitalic noitalics bold
         italic em strong u uline underline overline center centre unicode polytonic serif iast ipalink pron dfn tooltip
-        abbr abbrv vanchor visible_anchor var math mvar bigmath sic not_a_typo as_written typo midsize flag flagcountry
-        flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans zh-hant keep kern
-        nihongo2 track_gauge railgauge stnlnk stnlink rws comment ruby ルビ"""),
-    (lambda a: a.named.get("lt") or a.at(0), "ill interlanguage_link 仮リンク"),
+        abbr abbrv vanchor visible_anchor var math mvar bigmath midsize nts ntsh number mono code tt samp kbd bo
+        allow_wrap hebrew hanja hangul zh-hans zh-hant keep kern nihongo2 track_gauge railgauge stnlnk stnlink rws
+        comment ruby ルビ"""),
+    (lambda a: a.first("name"), "flag flagcountry flagu country"),
+    (lambda a: "".join(a.positional).removeprefix("?"), "sic not_a_typo as_written typo"),  # {{sic|?|cor|ect}}
+    # {{ill|Bern|de}}, formerly {{ill|de|Bern}}.
+    (lambda a: a.named.get("lt") or a.at(a.at(0) in LANGUAGE_NAMES), "ill interlanguage_link 仮リンク"),
     (lambda a: a.at(1) or a.named.get("text") or a.named.get("texte", ""),
-        "lang lang2 langue wikt-lang wt script native_name native_phrase resize font color font_color colored_text"),
-    (lambda a: a.positional[-1] if a.positional else "", "transl transliteration translit rtl-lang columns-list plainlist"),
+        "lang lang2 langue wikt-lang wt script native_name native_phrase resize font color"),
+    (lambda a: a.positional[-1] if a.positional else "", """
+        transl transliteration translit rtl-lang columns-list plainlist font_color colored_text"""),
     (_joined(" "), "linktext gaps sortname"),
     (_joined("+"), "keypress key_press key"),
     (_joined("-"), "respell"),
@@ -343,7 +349,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     ("{…}", "brace"),
     ("ISBN …", "isbn isbnt"),
     ("\u00a0", "nbsp space spaces spc nnbsp thinsp thin_space hsp hair_space ensp emsp indent 0 px1 px2"),
-    (" – ", "snd spnd dash spaced_ndash spaced_en_dash spndash"),
+    (" – ", "snd snds spnd dash spaced_ndash spaced_en_dash spndash"),
     (" · ", "· •  dot middot bull bullet bold_middot dotw ·w •w"),
 )  # fmt: skip
 _SIGNS = """

@@ -208,8 +208,8 @@ class _Page:
             content = f"${content}$" if content else ""
         elif name in ("chem", "ce"):
             content = chemical_to_text(content)
-        else:
-            content = unescaped(content)
+        elif name in ("nowiki", "pre"):  # the others show entities as they are written; <nowiki> in <pre> is markup
+            content = unescaped(content if name == "nowiki" else re.sub("</?nowiki>", "", content, flags=re.IGNORECASE))
         if not content.strip() or (block and not self._keep_code):
             self._removed[f"tag: {name}"] += 1
             return MARK
@@ -325,7 +325,7 @@ class _Page:
 
     def _label(self, match: re.Match) -> str:
         """Return the text that a link shows: its label, or the title it leads to."""
-        target, label = match[1].strip(), match[2]
+        target, label = match[1].lstrip(), match[2]  # a page shows the space at the end of a title
         if label and label.strip():
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
         if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._wiki:
