@@ -56,7 +56,7 @@ def text(wikitext, context="", **options):
         ),
         ("line<br />break<div>block</div>end", "line\nbreak\nblock\nend"),
         ("__NOTOC__\n{{DEFAULTSORT:x}}text", "text"),
-        ("-{zh-hans:简体; zh-hant:繁體}-字", "简体字"),
+        ("-{zh-hans:简体; zh-hant:繁體}-字, A-{zh|甲}-字-{乙}-B", "简体字, A甲字乙B"),
         ("a <span style='display:none'>hidden</span>b", "a b"),
         ("hello <unknown> world < 3", "hello <unknown> world < 3"),
         ("|- leftover row\nkept", "kept"),
@@ -160,7 +160,8 @@ def test_constructs(wikitext, plain):
         ("{{sic|Irrega|rdless}} {{Sic|?|a|b}} {{not a typo|ent|er}}{{sic}}", "Irregardless ab enter"),
         ("{{ill|de|Bern|Bern (Stadt)}}, {{ill|Bern|de}}, {{flag|Georgia (U.S. state)|name=Georgia}}", "Bern, Bern, Georgia"),
         ("{{font color|red|blue|a}} {{font color|red|b}} {{color|red|c}}, 1775{{snds}}1783", "a b c, 1775 – 1783"),
-        ("({{formatnum: 10056}})", "(10056)"),
+        ("({{formatnum: 10056}}), {{unidad|5|km|2}}", "(10056), 5 km²"),
+        ("{{読み仮名|東京|とうきょう}}は{{ふりがな|首都|しゅと}}、{{tsl|en|A|乙}}{{tsl|en|A|乙|丙}}", "東京（とうきょう）は首都、乙丙"),
         ("one{{ordered list|a|b}}{{bulleted list|c}}{{term|d}}{{defn|e}}", "one\n\n1. a\n2. b\n\n- c\n\nd\n\ne"),
     ],
 )
@@ -211,6 +212,13 @@ def test_the_names_of_namespaces_come_from_the_dump():
     context = '{"6": "Bildo", "14": "Kategoriaĵo"}'
     assert text("[[Bildo:x.jpg|a]][[kategoriaĵo:y]][[Datei:z]]a", context) == "a"
     assert text("[[Bildo:x.jpg|a]]b") == "ab"
+
+
+def test_english_words_of_templates_are_only_in_english_wikis():
+    wikitext = "Берн ({{lang-de|Bern}}, {{zh|s=伯|t=伯爾}}) {{s|5 км}}, {{num|5000|км}}, {{convert|5|km|mi}}"
+    assert text(wikitext, '{"14": "Категория"}') == "Берн (Bern, 伯; 伯爾) 5 км, 5000 км, 5 km"
+    expected = "Берн (German: Bern, simplified Chinese: 伯; traditional Chinese: 伯爾) 5 км, 5000 км, 5 kilometres"
+    assert text(wikitext) == text(wikitext, '{"14": "Category"}') == expected
 
 
 def test_code_blocks_are_verbatim_or_left_out():

@@ -65,6 +65,7 @@ def _split(source: str) -> tuple[str, list[tuple[str | None, str]]]:
 
 
 Renderer = Callable[[Arguments], str]
+NO_ENGLISH = {"label": "none", "labels": "no", "abbr": "on"}  # arguments that leave out the words of the English wiki
 
 
 def template_name(written: str) -> str:
@@ -277,7 +278,8 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
         italic em strong u uline underline overline center centre unicode polytonic serif iast ipalink pron dfn tooltip
         abbr abbrv vanchor visible_anchor var math mvar bigmath midsize nts ntsh number mono code tt samp kbd bo
         allow_wrap hebrew hanja hangul zh-hans zh-hant keep kern nihongo2 track_gauge railgauge stnlnk stnlink rws
-        comment ruby ルビ"""),
+        comment ruby ルビ ふりがな"""),
+    (lambda a: f"{a.at(0)}（{a.at(1)}）", "読み仮名 読み仮名_ruby不使用"),
     (lambda a: a.first("name"), "flag flagcountry flagu country"),
     (lambda a: "".join(a.positional).removeprefix("?"), "sic not_a_typo as_written typo"),  # {{sic|?|cor|ect}}
     # {{ill|Bern|de}}, formerly {{ill|de|Bern}}.
@@ -286,7 +288,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
         "lang lang2 langue wikt-lang wt script native_name native_phrase resize font color"),
     (lambda a: a.positional[-1] if a.positional else "", """
         transl transliteration translit rtl-lang columns-list plainlist font_color colored_text"""),
-    (_joined(" "), "linktext gaps sortname"),
+    (_joined(" "), "linktext gaps sortname num число nombre fmtn"),
     (_joined("+"), "keypress key_press key"),
     (_joined("-"), "respell"),
     (_joined(", "), "hlist flatlist cslist comma_separated_entries"),
@@ -327,11 +329,13 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (lambda a: f"<sup>{_text(a)}</sup>", "sup superscript smsup"),
     (lambda a: f"<sub>{_text(a)}</sub>", "sub subscript"),
     # A link to a page that only another wiki has, in Chinese, Russian and French; numbers and quotes in French and German.
+    (lambda a: a.at(3) or a.at(2) or a.at(1), "tsl translink"),
     (lambda a: a.at(2) or a.at(0), "le link-en link-ja link-de link-fr link-ko link-ru"),
     (lambda a: a.at(1) or a.at(0), "не_переведено не_переведено_5 нп3 нп4 нп5"),
     (lambda a: a.first("texte", "fr"), "lien"),
-    (lambda a: f"{a.at(0)} {a.at(1)}{raised(a.at(2), SUPERSCRIPTS, '')}{a.at(3)}".strip(), "unité"),
-    (lambda a: f"{a.at(0)}{a.at(1) or 'e'} siècle", "s s-"),
+    (lambda a: f"{a.at(0)} {a.at(1)}{raised(a.at(2), SUPERSCRIPTS, '')}{a.at(3)}".strip(), "unité unidad"),
+    # {{s|XX}} in French; in Russian, {{s|5 км}} is text without line breaks.
+    (lambda a: f"{a.at(0)}{a.at(1) or 'e'} siècle" if re.fullmatch("[IVXL]+", a.at(0)) else a.at(0), "s s-"),
     ("„…“", '"'),
     (lambda a: ACCIDENTALS.get(a.at(0).lower(), ""), "music"),
     (lambda a: f" × 10{raised(a.at(0), SUPERSCRIPTS, '^')}" if a.at(0) else "e", "e"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 # Names of the file namespace that the head of a dump does not list: old ones, and those of other wikis in copied text.
 FILE_NAMES = """
@@ -55,13 +56,18 @@ INTERLANGUAGE = re.compile(
 )
 
 
-@lru_cache(maxsize=64)
-def wiki_of(context: str) -> dict[str, str]:
-    """Return the prefixes of the links that are not text, in lower case, with their names in reports.
+class Wiki(NamedTuple):
+    """The prefixes of the links that are not text, in lower case, with their names in reports; and the language."""
 
-    context: of a block of the dump; see `Block.context`. For "", all known names.
-    """
+    prefixes: dict[str, str]
+    english: bool
+
+
+@lru_cache(maxsize=64)
+def wiki_of(context: str) -> Wiki:
+    """Return the wiki of a dump. context: of a block; see `Block.context`. For "", all known names, and English."""
     names: dict[str, str] = json.loads(context or "{}")
     kinds = (("14", "link: Category", CATEGORY_NAMES), ("6", "link: File", FILE_NAMES))
     prefixes = ((name, kind) for key, kind, others in kinds for name in (*others, names.get(key, "")) if name)
-    return {name.replace("_", " ").casefold(): kind for name, kind in prefixes}
+    english = names.get("14", "Category") == "Category"
+    return Wiki({name.replace("_", " ").casefold(): kind for name, kind in prefixes}, english)

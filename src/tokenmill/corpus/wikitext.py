@@ -19,8 +19,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from .superscripts import chemical_to_text, script_text, unescaped
-from .templates import Arguments, renderer_of, template_name
-from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
+from .templates import NO_ENGLISH, Arguments, renderer_of, template_name
+from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, Wiki, wiki_of
 
 # Characters that XML cannot contain, so no page has them: both ends of a placeholder's number; the mark of something
 # dropped; "|" and "=" from a template that are not syntax of the one around it; the mark of a dropped template before a
@@ -52,7 +52,7 @@ _FRACTION = re.compile(r"\d+/\d+")
 _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
 
 # A variant in Chinese and Serbian. In the names of chemicals, as in 2-{4-[...]phenyl}-1-ol, it is text.
-_VARIANT = re.compile(r"-(?<![0-9A-Za-z]-)\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?![0-9A-Za-z])")
+_VARIANT = re.compile(r"-((?<=[0-9A-Za-z]-))?+\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?(1)(?![0-9A-Za-z]))")
 _HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,80})</\1\s*>", re.IGNORECASE)
 _FORMULA_PART = rf"(?:[\w()+−-]|''|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)"
@@ -114,7 +114,7 @@ class Segment(NamedTuple):
 
 
 def wikitext_to_text(
-    wikitext: str, wiki: dict[str, str] | None = None, removed: Counter | None = None, keep_code: bool = True
+    wikitext: str, wiki: Wiki | None = None, removed: Counter | None = None, keep_code: bool = True
 ) -> list[Segment]:
     """Return the text of a page as segments. Code blocks are the verbatim ones.
 
@@ -140,7 +140,7 @@ class _Frame(NamedTuple):
 class _Page:
     """The conversion of one page: the contents behind placeholders, and the removals."""
 
-    def __init__(self, wiki: dict[str, str], removed: Counter, keep_code: bool) -> None:
+    def __init__(self, wiki: Wiki, removed: Counter, keep_code: bool) -> None:
         self._wiki, self._removed, self._keep_code = wiki, removed, keep_code
         self._contents: list[tuple[str, bool]] = []
 
@@ -263,7 +263,7 @@ class _Page:
         if bracket == "[[":
             prefix = _PREFIX.match(text, at)
             name = prefix[1].replace("_", " ") if prefix else ""
-            if kind := self._wiki.get(name.casefold()):
+            if kind := self._wiki.prefixes.get(name.casefold()):
                 return _Frame(bracket, start, kind, False)
             return _Frame(bracket, start, "", INTERLANGUAGE.fullmatch(name) is None)
         return _Frame(bracket, start, "table", False)
@@ -290,7 +290,10 @@ class _Page:
     def _template(self, frame: _Frame, inner: list[str]) -> str:
         renderer = renderer_of(frame.name) if frame.kept else None
         if renderer is not None:
-            text = renderer(Arguments.of("{{" + "".join(inner) + "}}"))
+            arguments = Arguments.of("{{" + "".join(inner) + "}}")
+            if not self._wiki.english:
+                arguments.named.update(NO_ENGLISH)
+            text = renderer(arguments)
             if text:
                 # Links keep their pipes; others must not be syntax of the template around this one.
                 return re.sub(r"\[\[[^\[\]]*\]\]|[|=]", lambda m: {"|": PIPE, "=": EQUALS}.get(m[0], m[0]), text)
@@ -302,7 +305,7 @@ class _Page:
 
     def _inline(self, text: str) -> str:
         text = _TABLE_ROW.sub("\n", text.replace(EQUALS, "="))
-        text = _VARIANT.sub(lambda match: match[1].partition(";")[0].rpartition(":")[2], text)
+        text = _VARIANT.sub(lambda match: match[2].partition(";")[0].rpartition(":")[2], text)
         if GAP in text:  # a formula without a dropped template would be wrong: drop all of it
             text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
@@ -328,7 +331,7 @@ class _Page:
         target, label = match[1].lstrip(), match[2]  # a page shows the space at the end of a title
         if label and label.strip():
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
-        if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._wiki:
+        if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._wiki.prefixes:
             return MARK
         return target[_PROJECTS.match(target).end() :].lstrip("#")  # type: ignore[union-attr]
 
