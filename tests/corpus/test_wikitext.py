@@ -73,7 +73,10 @@ def text(wikitext, context="", **options):
         ("[[File:a.jpg|thumb|b [http://c.org d]]] [[e|[f]]]", "[f]"),
         ("[http://a.org/''The Book'']", "The Book"),
         ("the [[red ]]book, a[[ blue|]]berry", "the red book, ablueberry"),
-        ("<syntaxhighlight>\n&lt;p> &amp;amp;\n</syntaxhighlight><source inline>&lt;</source>", "&lt;p> &amp;amp;\n&lt;"),
+        (
+            "<syntaxhighlight>\n&lt;p> &amp;amp;\n</syntaxhighlight><source inline>&lt;</source>",
+            "&lt;p> &amp;amp;\n&lt;",
+        ),
         ("<pre><nowiki>\na &lt; [[b]]\n</NOWIKI></pre>", "a < [[b]]"),
     ],
 )
@@ -158,10 +161,16 @@ def test_constructs(wikitext, plain):
             "To be.\n— Hamlet\n\nTo be.\n— Hamlet\n\nYear.\n— 1984",
         ),
         ("{{sic|Irrega|rdless}} {{Sic|?|a|b}} {{not a typo|ent|er}}{{sic}}", "Irregardless ab enter"),
-        ("{{ill|de|Bern|Bern (Stadt)}}, {{ill|Bern|de}}, {{flag|Georgia (U.S. state)|name=Georgia}}", "Bern, Bern, Georgia"),
+        (
+            "{{ill|de|Bern|Bern (Stadt)}}, {{ill|Bern|de}}, {{flag|Georgia (U.S. state)|name=Georgia}}",
+            "Bern, Bern, Georgia",
+        ),
         ("{{font color|red|blue|a}} {{font color|red|b}} {{color|red|c}}, 1775{{snds}}1783", "a b c, 1775 – 1783"),
         ("({{formatnum: 10056}}), {{unidad|5|km|2}}", "(10056), 5 km²"),
-        ("{{読み仮名|東京|とうきょう}}は{{ふりがな|首都|しゅと}}、{{tsl|en|A|乙}}{{tsl|en|A|乙|丙}}", "東京（とうきょう）は首都、乙丙"),
+        (
+            "{{読み仮名|東京|とうきょう}}は{{ふりがな|首都|しゅと}}、{{tsl|en|A|乙}}{{tsl|en|A|乙|丙}}",
+            "東京（とうきょう）は首都、乙丙",
+        ),
         ("one{{ordered list|a|b}}{{bulleted list|c}}{{term|d}}{{defn|e}}", "one\n\n1. a\n2. b\n\n- c\n\nd\n\ne"),
     ],
 )

@@ -116,21 +116,16 @@ def _language(arguments: Arguments) -> str:
 def _pronunciation(arguments: Arguments) -> str:
     if arguments.name.lower().startswith("ipac-"):
         words = ("lang", "pron", "us", "uk", "audio", "local", "icon", "also", "or", "and", "")
-        sounds = [
-            p for p in arguments.positional if p.lower() not in words and not p.lower().endswith((".ogg", ".wav"))
-        ]
+        sounds = [p for p in arguments.positional if p.lower() not in words and p[-4:].lower() not in (".ogg", ".wav")]
         return f"/{''.join(sounds).replace('_', ' ')}/" if sounds else ""
-    text = arguments.at(0)
-    if arguments.name.lower() == "ipa":  # {{IPA|fr|mo}}, formerly {{IPA|/mo/}}
-        if not arguments.at(1):
-            return text
-        text = arguments.at(1)
+    if arguments.name.lower() == "ipa" and not arguments.at(1):  # formerly {{IPA|/mo/}}
+        return arguments.at(0)
+    text = arguments.at(arguments.name.lower() == "ipa")  # {{IPA|fr|mo}}, {{IPA-fr|mo}}
     return text if not text or text[0] in "/[" else f"[{text}]"
 
 
 def _japanese(arguments: Arguments) -> str:
-    english, written, romaji = arguments.at(0), arguments.at(1), arguments.at(2)
-    inside = ", ".join(filter(None, (written, romaji, arguments.at(3))))
+    english, inside = arguments.at(0), ", ".join(filter(None, arguments.positional[1:4]))
     return f"{english} ({inside})" if english and inside else english or inside
 
 
@@ -170,8 +165,8 @@ RANGES = {"to": " to ", "-": "–", "–": "–", "to(-)": "–", "and": " and "
 def _convert(arguments: Arguments) -> str:
     """{{convert|5|to|10|km|mi}} is "5 to 10 kilometres": the number as written, without the conversion."""
     values, named = list(arguments.positional), arguments.named
-    short = named.get("abbr", "on" if arguments.name == "cvt" else "") in ("on", "in", "y", "yes")
-    short = short or named.get("adj") == "on"
+    abbr = named.get("abbr", "on" if arguments.name == "cvt" else "")
+    short = named.get("adj") == "on" or abbr in ("on", "in", "y", "yes")
     text = number = ""
     while values and _is_number(values[0]):
         number = values.pop(0)
@@ -189,17 +184,14 @@ def _convert(arguments: Arguments) -> str:
 
 def _unit(code: str, short: bool, number: str) -> str:
     """Return a unit of {{convert}} after a number, in words: "e6acre" is "million acres"."""
-    match = _UNIT.fullmatch(code)
-    if code in UNITS or match is None:
-        scale, base, time = "", code, ""
-    else:
-        scale, base, time = SCALES.get(match[1] or "", ""), match[2], TIMES.get(match[3] or "", "")
+    match = None if code in UNITS else _UNIT.fullmatch(code)
+    scale, base, time = match.groups("") if match else ("", code, "")
     if base not in UNITS:
         return code
     name = [*UNITS[base], base][1] if short else UNITS[base][0]
     if re.fullmatch("1|[0-9]/[0-9]+", number) and not short and not scale:  # 1 mile
         name = re.sub("(?<=inch)es|(?<=[a-z])s", "", name.replace("feet", "foot"), count=1)
-    return f"{scale}{name} {time}".rstrip()
+    return f"{SCALES.get(scale, '')}{name} {TIMES.get(time, '')}".rstrip()
 
 
 def _is_number(text: str) -> bool:
@@ -224,10 +216,8 @@ def _chemical(arguments: Arguments) -> str:
     text = ""
     for item in arguments.positional:
         item = item.replace("''", "")
-        if re.fullmatch(r"\d*[+−-]", item):
-            text += raised(item, SUPERSCRIPTS, "")
-        else:
-            text += raised(item, SUBSCRIPTS, "") if all(ord(letter) in SUBSCRIPTS for letter in item) else item
+        table = SUPERSCRIPTS if re.fullmatch(r"\d*[+−-]", item) else SUBSCRIPTS
+        text += item.translate(table) if all(ord(letter) in table for letter in item) else item
     return text
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 # Names of the file namespace that the head of a dump does not list: old ones, and those of other wikis in copied text.
 FILE_NAMES = """
@@ -56,11 +55,8 @@ INTERLANGUAGE = re.compile(
 )
 
 
-class Wiki(NamedTuple):
-    """The prefixes of the links that are not text, in lower case, with their names in reports; and the language."""
-
-    prefixes: dict[str, str]
-    english: bool
+# The prefixes of the links that are not text, in lower case, with their names in reports; and whether it is English.
+Wiki = tuple[dict[str, str], bool]
 
 
 @lru_cache(maxsize=64)
@@ -69,5 +65,5 @@ def wiki_of(context: str) -> Wiki:
     names: dict[str, str] = json.loads(context or "{}")
     kinds = (("14", "link: Category", CATEGORY_NAMES), ("6", "link: File", FILE_NAMES))
     prefixes = ((name, kind) for key, kind, others in kinds for name in (*others, names.get(key, "")) if name)
-    english = names.get("14", "Category") == "Category"
-    return Wiki({name.replace("_", " ").casefold(): kind for name, kind in prefixes}, english)
+    known = {name.replace("_", " ").casefold(): kind for name, kind in prefixes}
+    return known, names.get("14", "Category") == "Category"

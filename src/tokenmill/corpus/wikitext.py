@@ -25,7 +25,8 @@ from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, Wiki, wiki_of
 # Characters that XML cannot contain, so no page has them: both ends of a placeholder's number; the mark of something
 # dropped; "|" and "=" from a template that are not syntax of the one around it; the mark of a dropped template before a
 # subscript or superscript, as in a formula; the space before a preformatted line.
-PLACEHOLDER, MARK, PIPE, EQUALS, GAP, INDENT = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
+PLACEHOLDER, MARK, PIPE, EQUALS, GAP, INDENT = "\x00\x01\x02\x03\x04\x05"
+_SENTINEL = re.compile("[\0-\5]")
 MAX_DEPTH = 40  # MediaWiki's own limit for templates in templates
 
 VERBATIM = frozenset(["nowiki", "pre", "source", "syntaxhighlight", "math", "chem", "ce"])
@@ -141,14 +142,12 @@ class _Page:
     """The conversion of one page: the contents behind placeholders, and the removals."""
 
     def __init__(self, wiki: Wiki, removed: Counter, keep_code: bool) -> None:
-        self._wiki, self._removed, self._keep_code = wiki, removed, keep_code
+        self._prefixes, self._english = wiki
+        self._removed, self._keep_code = removed, keep_code
         self._contents: list[tuple[str, bool]] = []
 
     def text(self, wikitext: str) -> list[Segment]:
-        text = "\n" + wikitext
-        for sentinel in (PLACEHOLDER, MARK, PIPE, EQUALS, GAP, INDENT):
-            text = text.replace(sentinel, "")
-        text = self._brackets(self._set_aside(text))
+        text = self._brackets(self._set_aside("\n" + _SENTINEL.sub("", wikitext)))
         if self._keep_code:
             text = _SPACED.sub(
                 lambda run: run[0].replace("\n ", f"\n{INDENT}") if _COLUMNS.search(run[0]) else run[0], text
@@ -263,9 +262,8 @@ class _Page:
         if bracket == "[[":
             prefix = _PREFIX.match(text, at)
             name = prefix[1].replace("_", " ") if prefix else ""
-            if kind := self._wiki.prefixes.get(name.casefold()):
-                return _Frame(bracket, start, kind, False)
-            return _Frame(bracket, start, "", INTERLANGUAGE.fullmatch(name) is None)
+            kind = self._prefixes.get(name.casefold(), "")
+            return _Frame(bracket, start, kind, not kind and INTERLANGUAGE.fullmatch(name) is None)
         return _Frame(bracket, start, "table", False)
 
     def _close(self, frame: _Frame, out: list[str], token: str, raising: bool) -> None:
@@ -291,7 +289,7 @@ class _Page:
         renderer = renderer_of(frame.name) if frame.kept else None
         if renderer is not None:
             arguments = Arguments.of("{{" + "".join(inner) + "}}")
-            if not self._wiki.english:
+            if not self._english:
                 arguments.named.update(NO_ENGLISH)
             text = renderer(arguments)
             if text:
@@ -331,7 +329,7 @@ class _Page:
         target, label = match[1].lstrip(), match[2]  # a page shows the space at the end of a title
         if label and label.strip():
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
-        if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._wiki.prefixes:
+        if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._prefixes:
             return MARK
         return target[_PROJECTS.match(target).end() :].lstrip("#")  # type: ignore[union-attr]
 

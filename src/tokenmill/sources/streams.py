@@ -34,7 +34,7 @@ Pause = Callable[[], None]
 
 PIPE_WAIT = 0.1  # seconds
 DAMAGE = "tokenmill.damage"  # makes what is not UTF-16 or UTF-32 a lone surrogate, and so the document not UTF-8
-codecs.register_error(DAMAGE, lambda error: ("\ud800", error.end))
+codecs.register_error(DAMAGE, lambda error: ("\ud800", error.end))  # type: ignore[attr-defined]
 
 # The UTF-32 mark of little-endian text begins with that of UTF-16.
 _MARKS = {
