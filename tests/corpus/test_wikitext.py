@@ -54,6 +54,8 @@ def text(wikitext, context="", **options):
             "<math display=block>\n  a &lt; b\n</math> <math> </math>{{tmath|\\frac{1}{x^{2}} = y''}}.",
             r"$a < b$ $\frac{1}{x^{2}} = y''$.",
         ),
+        ("one<br>\ntwo<br /> \n\nthree<br><br>\nfour", "one\ntwo\n\nthree\n\nfour"),
+        ("<ruby><rb>漢</rb><rp>(</rp><rt>kan</rt><rtc>hàn</rtc><rp>)</rp></ruby>", "漢(kanhàn)"),
         ("line<br />break<div>block</div>end", "line\nbreak\nblock\nend"),
         ("__NOTOC__\n{{DEFAULTSORT:x}}text", "text"),
         ("-{zh-hans:简体; zh-hant:繁體}-字, A-{zh|甲}-字-{乙}-B", "简体字, A甲字乙B"),

@@ -60,12 +60,12 @@ _FORMULA_PART = rf"(?:[\w()+−-]|''|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)
 _BROKEN_FORMULA = re.compile(rf"{_FORMULA_PART}{{0,60}}{GAP}{_FORMULA_PART}{{0,200}}", re.IGNORECASE)
 _RAISING = re.compile(r"<su[pb]\b", re.IGNORECASE)
 _BLOCK_TAG = re.compile(
-    r"</?(?:p|br|div|li|ul|ol|dl|dt|dd|tr|td|th|table|tbody|caption|blockquote|center|h[1-6]|hr|poem)\b[^<>]*>",
+    r"</?(?:p|div|li|ul|ol|dl|dt|dd|tr|td|th|table|tbody|caption|blockquote|center|h[1-6]|hr|poem)\b[^<>]*>|</?br\b[^<>]*>[ \t]*\n?",
     re.IGNORECASE,
 )
 _INLINE_TAG = re.compile(
-    r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|mark|noinclude|nobr|onlyinclude|q|rp|rt|ruby|"
-    rf"s|samp|section|small|span|strike|strong|sub|sup|time|tt|u|var|wbr|{'|'.join(sorted(VERBATIM | DROPPED))})\b[^<>]*>",
+    r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|mark|noinclude|nobr|onlyinclude|q|rb|rp|rt|rtc|"
+    rf"ruby|s|samp|section|small|span|strike|strong|sub|sup|time|tt|u|var|wbr|{'|'.join(sorted(VERBATIM | DROPPED))})\b[^<>]*>",
     re.IGNORECASE,
 )
 _LINK = re.compile(rf"\[\[([^\[\]|{PIPE}\n]*)(?:[|{PIPE}]((?:[^\[\]]|\[[^\[\]]*\])*))?\]\]")
