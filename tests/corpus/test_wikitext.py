@@ -366,6 +366,8 @@ def test_html(html, plain):
         ("a:\n if ''x'' > 0 then\n   [[print|show]] x&nbsp;= {{frac|1|2}}\nb", "if x > 0 then\n  show x\u00a0= 1/2"),
         (" Year  Winner\n 1990  Bern", "Year  Winner\n1990  Bern"),
         (" e ::= t\n     + e\n\n", "e ::= t\n    + e"),
+        ("a\n +--+\n | x|\n +--+", "+--+\n| x|\n+--+"),
+        (" cat a\n   | sort\n | uniq", "cat a\n  | sort\n| uniq"),
     ],
 )
 def test_lines_that_begin_with_a_space_keep_their_columns(wikitext, lines):

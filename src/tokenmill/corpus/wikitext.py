@@ -90,8 +90,9 @@ _HEADING = re.compile(r"(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
 _LEAD = re.compile(r"[ \t]*(?:[*#:;][*#:; \t]*|-{4,})?")
 _TABLE_ROW = re.compile(r"\n[ \t]*\|[^\n]*")  # outside of a table
 # Lines that begin with a space are preformatted. A stray space is before one line, or before lines without columns.
-_SPACED = re.compile(rf"(?:\n (?=[ \t]*+[^\s|!*#:;<{MARK}{GAP}])[^\n]*+){{2,}}+")
-_COLUMNS = re.compile(r"\n  |\S {2,}+\S|\t")
+# The first does not begin with a pipe, which is a row of a damaged table.
+_SPACED = re.compile(rf"\n (?=[ \t]*+[^|\s!*#:;<{MARK}{GAP}])[^\n]*+(?:\n (?=[ \t]*+[^\s!*#:;<{MARK}{GAP}])[^\n]*+)++")
+_COLUMNS = re.compile(r"\n  |\n \||\S {2,}+\S|\t")
 _INDENTED = re.compile(rf"(?:\n{INDENT}[^\n]*+)++")
 _PLACEHOLDER = re.compile(rf"{PLACEHOLDER}(\d+){PLACEHOLDER}")
 
@@ -150,7 +151,7 @@ class _Page:
         text = self._brackets(self._set_aside("\n" + _SENTINEL.sub("", wikitext)))
         if self._keep_code:
             text = _SPACED.sub(
-                lambda run: run[0].replace("\n ", f"\n{INDENT}") if _COLUMNS.search(run[0]) else run[0], text
+                lambda run: run[0].replace("\n ", f"\n{INDENT}" if _COLUMNS.search(run[0]) else "\n "), text
             )
         return self._segments(_INDENTED.sub(self._set_lines_aside, _repair(self._inline(text))))
 
