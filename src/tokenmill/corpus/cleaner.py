@@ -92,12 +92,11 @@ class Cleaner:
         return _line(document, text, options.format)
 
     def _segments(self, document: Document, context: str, removed: Counter[str]) -> list[Segment]:
-        keep_code = self._options.keep_code
         if self._kind == "wikipedia":
-            return wikitext_to_text(document.text, wiki_of(context), removed, keep_code)
+            return wikitext_to_text(document.text, wiki_of(context), removed, self._options.keep_code)
         if self._kind == "stackexchange":
             title = [Segment(document.title)] if document.title else []
-            return title + html_to_text(document.text, removed, keep_code)
+            return title + html_to_text(document.text, removed, self._options.keep_code)
         return [Segment(document.text)]
 
 
