@@ -54,9 +54,11 @@ def text(wikitext, context="", **options):
             "<math display=block>\n  a &lt; b\n</math> <math> </math>{{tmath|\\frac{1}{x^{2}} = y''}}.",
             r"$a < b$ $\frac{1}{x^{2}} = y''$.",
         ),
+        ("one<br>\ntwo<br /> \n\nthree<br><br>\nfour", "one\ntwo\n\nthree\n\nfour"),
+        ("<ruby><rb>漢</rb><rp>(</rp><rt>kan</rt><rtc>hàn</rtc><rp>)</rp></ruby>", "漢(kanhàn)"),
         ("line<br />break<div>block</div>end", "line\nbreak\nblock\nend"),
         ("__NOTOC__\n{{DEFAULTSORT:x}}text", "text"),
-        ("-{zh-hans:简体; zh-hant:繁體}-字", "简体字"),
+        ("-{zh-hans:简体; zh-hant:繁體}-字, A-{zh|甲}-字-{乙}-B", "简体字, A甲字乙B"),
         ("a <span style='display:none'>hidden</span>b", "a b"),
         ("hello <unknown> world < 3", "hello <unknown> world < 3"),
         ("|- leftover row\nkept", "kept"),
@@ -72,6 +74,12 @@ def text(wikitext, context="", **options):
         ("a[b[0]] {x {y}} &#91;&#91;", "a[b[0]] {x {y}} [["),
         ("[[File:a.jpg|thumb|b [http://c.org d]]] [[e|[f]]]", "[f]"),
         ("[http://a.org/''The Book'']", "The Book"),
+        ("the [[red ]]book, a[[ blue|]]berry", "the red book, ablueberry"),
+        (
+            "<syntaxhighlight>\n&lt;p> &amp;amp;\n</syntaxhighlight><source inline>&lt;</source>",
+            "&lt;p> &amp;amp;\n&lt;",
+        ),
+        ("<pre><nowiki>\na &lt; [[b]]\n</NOWIKI></pre>", "a < [[b]]"),
     ],
 )
 def test_constructs(wikitext, plain):
@@ -150,6 +158,21 @@ def test_constructs(wikitext, plain):
             "Mark 3:25, 1 Samuel 2:3, John 3:16",
         ),
         ("{{visible anchor|A}} {{dfn|b}} {{gloss|c}} {{lit|d}} {{ill|E|de|lt=e}}", "A b ‘c’ lit. ‘d’ e"),
+        (
+            "{{cquote|To be.|20px|20px|Hamlet}} {{cquote|To be.|4=Hamlet}} {{quote|Year.||1984}}",
+            "To be.\n— Hamlet\n\nTo be.\n— Hamlet\n\nYear.\n— 1984",
+        ),
+        ("{{sic|Irrega|rdless}} {{Sic|?|a|b}} {{not a typo|ent|er}}{{sic}}", "Irregardless ab enter"),
+        (
+            "{{ill|de|Bern|Bern (Stadt)}}, {{ill|Bern|de}}, {{flag|Georgia (U.S. state)|name=Georgia}}",
+            "Bern, Bern, Georgia",
+        ),
+        ("{{font color|red|blue|a}} {{font color|red|b}} {{color|red|c}}, 1775{{snds}}1783", "a b c, 1775 – 1783"),
+        ("({{formatnum: 10056}}), {{unidad|5|km|2}}", "(10056), 5 km²"),
+        (
+            "{{読み仮名|東京|とうきょう}}は{{ふりがな|首都|しゅと}}、{{tsl|en|A|乙}}{{tsl|en|A|乙|丙}}",
+            "東京（とうきょう）は首都、乙丙",
+        ),
         ("one{{ordered list|a|b}}{{bulleted list|c}}{{term|d}}{{defn|e}}", "one\n\n1. a\n2. b\n\n- c\n\nd\n\ne"),
     ],
 )
@@ -200,6 +223,13 @@ def test_the_names_of_namespaces_come_from_the_dump():
     context = '{"6": "Bildo", "14": "Kategoriaĵo"}'
     assert text("[[Bildo:x.jpg|a]][[kategoriaĵo:y]][[Datei:z]]a", context) == "a"
     assert text("[[Bildo:x.jpg|a]]b") == "ab"
+
+
+def test_english_words_of_templates_are_only_in_english_wikis():
+    wikitext = "Берн ({{lang-de|Bern}}, {{zh|s=伯|t=伯爾}}) {{s|5 км}}, {{num|5000|км}}, {{convert|5|km|mi}}"
+    assert text(wikitext, '{"14": "Категория"}') == "Берн (Bern, 伯; 伯爾) 5 км, 5000 км, 5 km"
+    expected = "Берн (German: Bern, simplified Chinese: 伯; traditional Chinese: 伯爾) 5 км, 5000 км, 5 kilometres"
+    assert text(wikitext) == text(wikitext, '{"14": "Category"}') == expected
 
 
 def test_code_blocks_are_verbatim_or_left_out():
@@ -336,6 +366,8 @@ def test_html(html, plain):
         ("a:\n if ''x'' > 0 then\n   [[print|show]] x&nbsp;= {{frac|1|2}}\nb", "if x > 0 then\n  show x\u00a0= 1/2"),
         (" Year  Winner\n 1990  Bern", "Year  Winner\n1990  Bern"),
         (" e ::= t\n     + e\n\n", "e ::= t\n    + e"),
+        ("a\n +--+\n | x|\n +--+", "+--+\n| x|\n+--+"),
+        (" cat a\n   | sort\n | uniq", "cat a\n  | sort\n| uniq"),
     ],
 )
 def test_lines_that_begin_with_a_space_keep_their_columns(wikitext, lines):

@@ -386,6 +386,16 @@ def test_a_byte_order_mark_is_dropped_and_tells_the_encoding(tmp_path, encoding,
     assert texts_of(tmp_path / f"a.jsonl{suffix}") == [b"a", b"b"]
 
 
+@pytest.mark.parametrize("damage", [b"\0\xd8", b"\0\xdc", b"\1\xd8\2\xd8", b"\1"])
+def test_damaged_utf16_is_not_replaced_in_silence(tmp_path, damage):
+    path, text = tmp_path / "a.txt", codecs.BOM_UTF16_LE + "the first line\nlast".encode("utf-16-le") + damage
+    path.write_bytes(text)
+    texts, skips, _ = drawn(path)
+    assert [text for _, text in texts] == [b"the first line"]
+    assert len(skips) == 1
+    assert "not UTF-8: the byte 0xed at 4" in skips[0]
+
+
 @given(
     st.lists(
         st.sampled_from(

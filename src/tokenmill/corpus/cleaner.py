@@ -6,7 +6,7 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ..errors import UsageError, require
 from ..sources.blocks import Block, Column, Document, why_not_utf8
@@ -35,8 +35,7 @@ class Cleaner:
 
     def __init__(self, kind: str, options: CleanOptions) -> None:
         self._kind, self._options = kind, options
-        for module in KINDS[self._kind][1]:  # imported before time and memory are limited
-            require(module, "corpus", f"cleaning {self._kind}")
+        check_kind(kind, "text")  # imports modules before time and memory are limited
         self._segments(Document("<p>", "", ""), "", Counter())
 
     def __call__(self, block: Block) -> tuple[bytes, Tally]:
@@ -51,11 +50,8 @@ class Cleaner:
             tally.drop(reason)
         if block.replaced:
             tally.removed["lone surrogate"] += sum(block.replaced.values())
-        if plain:
-            lines: Iterable[bytes] = self._plain_lines(block, tally)
-        else:
-            lines = (self._line(block, i, tally) for i in range(len(block.ends)))
-        return b"".join(lines), tally
+        each = (self._line(block, i, tally) for i in range(len(block.ends)))
+        return b"".join(self._plain_lines(block, tally) if plain else each), tally
 
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """Yield the lines of a block. The kernel writes those of texts that no filter of the minimal set changes."""
@@ -96,12 +92,11 @@ class Cleaner:
         return _line(document, text, options.format)
 
     def _segments(self, document: Document, context: str, removed: Counter[str]) -> list[Segment]:
-        keep_code = self._options.keep_code
         if self._kind == "wikipedia":
-            return wikitext_to_text(document.text, wiki_of(context), removed, keep_code)
+            return wikitext_to_text(document.text, wiki_of(context), removed, self._options.keep_code)
         if self._kind == "stackexchange":
             title = [Segment(document.title)] if document.title else []
-            return title + html_to_text(document.text, removed, keep_code)
+            return title + html_to_text(document.text, removed, self._options.keep_code)
         return [Segment(document.text)]
 
 

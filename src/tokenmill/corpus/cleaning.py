@@ -325,6 +325,5 @@ class Clean(Options):
 
     def run(self, *, progress: Progress | None = None) -> CleaningReport:
         """Clean, or resume an interrupted run."""
-        read = replace(self.options.read, max_document_bytes=self.max_document_bytes)
-        options = replace(self.options, read=read)
+        options = replace(self.options, read=replace(self.options.read, max_document_bytes=self.max_document_bytes))
         return clean(self.kind, self.sources, self.output, options=options, job=self.job, progress=progress)

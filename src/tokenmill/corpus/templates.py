@@ -65,6 +65,7 @@ def _split(source: str) -> tuple[str, list[tuple[str | None, str]]]:
 
 
 Renderer = Callable[[Arguments], str]
+NO_ENGLISH = {"label": "none", "labels": "no", "abbr": "on"}  # arguments that leave out the words of the English wiki
 
 
 def template_name(written: str) -> str:
@@ -83,7 +84,7 @@ def renderer_of(name: str) -> Renderer | None:
     if lower.startswith("lang-"):
         return _language
     if lower.startswith("formatnum:"):
-        return lambda arguments: arguments.name.partition(":")[2]
+        return lambda arguments: arguments.name.partition(":")[2].lstrip()
     if lower.startswith("script/") or re.fullmatch("[a-z]{2,3}S", name):  # {{enS}} of the German wiki is English
         return _text
     return _pronunciation if lower.startswith(("ipa-", "ipac-")) else None
@@ -115,21 +116,16 @@ def _language(arguments: Arguments) -> str:
 def _pronunciation(arguments: Arguments) -> str:
     if arguments.name.lower().startswith("ipac-"):
         words = ("lang", "pron", "us", "uk", "audio", "local", "icon", "also", "or", "and", "")
-        sounds = [
-            p for p in arguments.positional if p.lower() not in words and not p.lower().endswith((".ogg", ".wav"))
-        ]
+        sounds = [p for p in arguments.positional if p.lower() not in words and p[-4:].lower() not in (".ogg", ".wav")]
         return f"/{''.join(sounds).replace('_', ' ')}/" if sounds else ""
-    text = arguments.at(0)
-    if arguments.name.lower() == "ipa":  # {{IPA|fr|mo}}, formerly {{IPA|/mo/}}
-        if not arguments.at(1):
-            return text
-        text = arguments.at(1)
+    if arguments.name.lower() == "ipa" and not arguments.at(1):  # formerly {{IPA|/mo/}}
+        return arguments.at(0)
+    text = arguments.at(arguments.name.lower() == "ipa")  # {{IPA|fr|mo}}, {{IPA-fr|mo}}
     return text if not text or text[0] in "/[" else f"[{text}]"
 
 
 def _japanese(arguments: Arguments) -> str:
-    english, written, romaji = arguments.at(0), arguments.at(1), arguments.at(2)
-    inside = ", ".join(filter(None, (written, romaji, arguments.at(3))))
+    english, inside = arguments.at(0), ", ".join(filter(None, arguments.positional[1:4]))
     return f"{english} ({inside})" if english and inside else english or inside
 
 
@@ -169,8 +165,8 @@ RANGES = {"to": " to ", "-": "–", "–": "–", "to(-)": "–", "and": " and "
 def _convert(arguments: Arguments) -> str:
     """{{convert|5|to|10|km|mi}} is "5 to 10 kilometres": the number as written, without the conversion."""
     values, named = list(arguments.positional), arguments.named
-    short = named.get("abbr", "on" if arguments.name == "cvt" else "") in ("on", "in", "y", "yes")
-    short = short or named.get("adj") == "on"
+    abbr = named.get("abbr", "on" if arguments.name == "cvt" else "")
+    short = named.get("adj") == "on" or abbr in ("on", "in", "y", "yes")
     text = number = ""
     while values and _is_number(values[0]):
         number = values.pop(0)
@@ -188,17 +184,14 @@ def _convert(arguments: Arguments) -> str:
 
 def _unit(code: str, short: bool, number: str) -> str:
     """Return a unit of {{convert}} after a number, in words: "e6acre" is "million acres"."""
-    match = _UNIT.fullmatch(code)
-    if code in UNITS or match is None:
-        scale, base, time = "", code, ""
-    else:
-        scale, base, time = SCALES.get(match[1] or "", ""), match[2], TIMES.get(match[3] or "", "")
+    match = None if code in UNITS else _UNIT.fullmatch(code)
+    scale, base, time = match.groups("") if match else ("", code, "")
     if base not in UNITS:
         return code
     name = [*UNITS[base], base][1] if short else UNITS[base][0]
     if re.fullmatch("1|[0-9]/[0-9]+", number) and not short and not scale:  # 1 mile
         name = re.sub("(?<=inch)es|(?<=[a-z])s", "", name.replace("feet", "foot"), count=1)
-    return f"{scale}{name} {time}".rstrip()
+    return f"{SCALES.get(scale, '')}{name} {TIMES.get(time, '')}".rstrip()
 
 
 def _is_number(text: str) -> bool:
@@ -223,10 +216,8 @@ def _chemical(arguments: Arguments) -> str:
     text = ""
     for item in arguments.positional:
         item = item.replace("''", "")
-        if re.fullmatch(r"\d*[+−-]", item):
-            text += raised(item, SUPERSCRIPTS, "")
-        else:
-            text += raised(item, SUBSCRIPTS, "") if all(ord(letter) in SUBSCRIPTS for letter in item) else item
+        table = SUPERSCRIPTS if re.fullmatch(r"\d*[+−-]", item) else SUBSCRIPTS
+        text += item.translate(table) if all(ord(letter) in table for letter in item) else item
     return text
 
 
@@ -263,8 +254,10 @@ def _as_of(arguments: Arguments) -> str:
 
 def _quotation(arguments: Arguments) -> str:
     text = arguments.first("text", "quote", "quotetext", "1", "Text", "texto", "testo")
-    names = ("author", "sign", "by", "source", "Autor", "autor", "autore")
-    by = next((arguments.named[name] for name in names if arguments.named.get(name)), arguments.at(1))
+    names = ("author", "sign", "by", "source", "Autor", "autor", "autore", "4")
+    # {{cquote|To be.|20px|20px|Hamlet}}: the sizes of the marks may be before the author.
+    others = [value for value in arguments.positional[1:] if not re.fullmatch(r"\d{0,3}(px)?", value)]
+    by = next(filter(None, (*map(arguments.named.get, names), *others)), "")
     return f"\n{text}\n— {by}\n" if by and text else f"\n{text}\n"
 
 
@@ -273,14 +266,19 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_text, """
         nowrap nobr nobreak small smaller big larger large normal normalsize sc smallcaps nobold noitalic noitalics bold
         italic em strong u uline underline overline center centre unicode polytonic serif iast ipalink pron dfn tooltip
-        abbr abbrv vanchor visible_anchor var math mvar bigmath sic not_a_typo as_written typo midsize flag flagcountry
-        flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans zh-hant keep kern
-        nihongo2 track_gauge railgauge stnlnk stnlink rws comment ruby ルビ"""),
-    (lambda a: a.named.get("lt") or a.at(0), "ill interlanguage_link 仮リンク"),
+        abbr abbrv vanchor visible_anchor var math mvar bigmath midsize nts ntsh number mono code tt samp kbd bo
+        allow_wrap hebrew hanja hangul zh-hans zh-hant keep kern nihongo2 track_gauge railgauge stnlnk stnlink rws
+        comment ruby ルビ ふりがな"""),
+    (lambda a: f"{a.at(0)}（{a.at(1)}）", "読み仮名 読み仮名_ruby不使用"),
+    (lambda a: a.first("name"), "flag flagcountry flagu country"),
+    (lambda a: "".join(a.positional).removeprefix("?"), "sic not_a_typo as_written typo"),  # {{sic|?|cor|ect}}
+    # {{ill|Bern|de}}, formerly {{ill|de|Bern}}.
+    (lambda a: a.named.get("lt") or a.at(a.at(0) in LANGUAGE_NAMES), "ill interlanguage_link 仮リンク"),
     (lambda a: a.at(1) or a.named.get("text") or a.named.get("texte", ""),
-        "lang lang2 langue wikt-lang wt script native_name native_phrase resize font color font_color colored_text"),
-    (lambda a: a.positional[-1] if a.positional else "", "transl transliteration translit rtl-lang columns-list plainlist"),
-    (_joined(" "), "linktext gaps sortname"),
+        "lang lang2 langue wikt-lang wt script native_name native_phrase resize font color"),
+    (lambda a: a.positional[-1] if a.positional else "", """
+        transl transliteration translit rtl-lang columns-list plainlist font_color colored_text"""),
+    (_joined(" "), "linktext gaps sortname num число nombre fmtn"),
     (_joined("+"), "keypress key_press key"),
     (_joined("-"), "respell"),
     (_joined(", "), "hlist flatlist cslist comma_separated_entries"),
@@ -321,11 +319,13 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (lambda a: f"<sup>{_text(a)}</sup>", "sup superscript smsup"),
     (lambda a: f"<sub>{_text(a)}</sub>", "sub subscript"),
     # A link to a page that only another wiki has, in Chinese, Russian and French; numbers and quotes in French and German.
+    (lambda a: a.at(3) or a.at(2) or a.at(1), "tsl translink"),
     (lambda a: a.at(2) or a.at(0), "le link-en link-ja link-de link-fr link-ko link-ru"),
     (lambda a: a.at(1) or a.at(0), "не_переведено не_переведено_5 нп3 нп4 нп5"),
     (lambda a: a.first("texte", "fr"), "lien"),
-    (lambda a: f"{a.at(0)} {a.at(1)}{raised(a.at(2), SUPERSCRIPTS, '')}{a.at(3)}".strip(), "unité"),
-    (lambda a: f"{a.at(0)}{a.at(1) or 'e'} siècle", "s s-"),
+    (lambda a: f"{a.at(0)} {a.at(1)}{raised(a.at(2), SUPERSCRIPTS, '')}{a.at(3)}".strip(), "unité unidad"),
+    # {{s|XX}} in French; in Russian, {{s|5 км}} is text without line breaks.
+    (lambda a: f"{a.at(0)}{a.at(1) or 'e'} siècle" if re.fullmatch("[IVXL]+", a.at(0)) else a.at(0), "s s-"),
     ("„…“", '"'),
     (lambda a: ACCIDENTALS.get(a.at(0).lower(), ""), "music"),
     (lambda a: f" × 10{raised(a.at(0), SUPERSCRIPTS, '^')}" if a.at(0) else "e", "e"),
@@ -343,7 +343,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     ("{…}", "brace"),
     ("ISBN …", "isbn isbnt"),
     ("\u00a0", "nbsp space spaces spc nnbsp thinsp thin_space hsp hair_space ensp emsp indent 0 px1 px2"),
-    (" – ", "snd spnd dash spaced_ndash spaced_en_dash spndash"),
+    (" – ", "snd snds spnd dash spaced_ndash spaced_en_dash spndash"),
     (" · ", "· •  dot middot bull bullet bold_middot dotw ·w •w"),
 )  # fmt: skip
 _SIGNS = """

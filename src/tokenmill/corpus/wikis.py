@@ -55,13 +55,15 @@ INTERLANGUAGE = re.compile(
 )
 
 
-@lru_cache(maxsize=64)
-def wiki_of(context: str) -> dict[str, str]:
-    """Return the prefixes of the links that are not text, in lower case, with their names in reports.
+# The prefixes of the links that are not text, in lower case, with their names in reports; and whether it is English.
+Wiki = tuple[dict[str, str], bool]
 
-    context: of a block of the dump; see `Block.context`. For "", all known names.
-    """
+
+@lru_cache(maxsize=64)
+def wiki_of(context: str) -> Wiki:
+    """Return the wiki of a dump. context: of a block; see `Block.context`. For "", all known names, and English."""
     names: dict[str, str] = json.loads(context or "{}")
     kinds = (("14", "link: Category", CATEGORY_NAMES), ("6", "link: File", FILE_NAMES))
     prefixes = ((name, kind) for key, kind, others in kinds for name in (*others, names.get(key, "")) if name)
-    return {name.replace("_", " ").casefold(): kind for name, kind in prefixes}
+    known = {name.replace("_", " ").casefold(): kind for name, kind in prefixes}
+    return known, names.get("14", "Category") == "Category"

@@ -19,13 +19,14 @@ from collections import Counter
 from typing import NamedTuple
 
 from .superscripts import chemical_to_text, script_text, unescaped
-from .templates import Arguments, renderer_of, template_name
-from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
+from .templates import NO_ENGLISH, Arguments, renderer_of, template_name
+from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, Wiki, wiki_of
 
 # Characters that XML cannot contain, so no page has them: both ends of a placeholder's number; the mark of something
 # dropped; "|" and "=" from a template that are not syntax of the one around it; the mark of a dropped template before a
 # subscript or superscript, as in a formula; the space before a preformatted line.
-PLACEHOLDER, MARK, PIPE, EQUALS, GAP, INDENT = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
+PLACEHOLDER, MARK, PIPE, EQUALS, GAP, INDENT = "\x00\x01\x02\x03\x04\x05"
+_SENTINEL = re.compile("[\0-\5]")
 MAX_DEPTH = 40  # MediaWiki's own limit for templates in templates
 
 VERBATIM = frozenset(["nowiki", "pre", "source", "syntaxhighlight", "math", "chem", "ce"])
@@ -52,19 +53,19 @@ _FRACTION = re.compile(r"\d+/\d+")
 _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
 
 # A variant in Chinese and Serbian. In the names of chemicals, as in 2-{4-[...]phenyl}-1-ol, it is text.
-_VARIANT = re.compile(r"-(?<![0-9A-Za-z]-)\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?![0-9A-Za-z])")
+_VARIANT = re.compile(r"-((?<=[0-9A-Za-z]-))?+\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?(1)(?![0-9A-Za-z]))")
 _HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,80})</\1\s*>", re.IGNORECASE)
 _FORMULA_PART = rf"(?:[\w()+−-]|''|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)"
 _BROKEN_FORMULA = re.compile(rf"{_FORMULA_PART}{{0,60}}{GAP}{_FORMULA_PART}{{0,200}}", re.IGNORECASE)
 _RAISING = re.compile(r"<su[pb]\b", re.IGNORECASE)
 _BLOCK_TAG = re.compile(
-    r"</?(?:p|br|div|li|ul|ol|dl|dt|dd|tr|td|th|table|tbody|caption|blockquote|center|h[1-6]|hr|poem)\b[^<>]*>",
+    r"</?(?:p|div|li|ul|ol|dl|dt|dd|tr|td|th|table|tbody|caption|blockquote|center|h[1-6]|hr|poem)\b[^<>]*>|</?br\b[^<>]*>[ \t]*\n?",
     re.IGNORECASE,
 )
 _INLINE_TAG = re.compile(
-    r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|mark|noinclude|nobr|onlyinclude|q|rp|rt|ruby|"
-    rf"s|samp|section|small|span|strike|strong|sub|sup|time|tt|u|var|wbr|{'|'.join(sorted(VERBATIM | DROPPED))})\b[^<>]*>",
+    r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|mark|noinclude|nobr|onlyinclude|q|rb|rp|rt|rtc|"
+    rf"ruby|s|samp|section|small|span|strike|strong|sub|sup|time|tt|u|var|wbr|{'|'.join(sorted(VERBATIM | DROPPED))})\b[^<>]*>",
     re.IGNORECASE,
 )
 _LINK = re.compile(rf"\[\[([^\[\]|{PIPE}\n]*)(?:[|{PIPE}]((?:[^\[\]]|\[[^\[\]]*\])*))?\]\]")
@@ -89,8 +90,9 @@ _HEADING = re.compile(r"(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
 _LEAD = re.compile(r"[ \t]*(?:[*#:;][*#:; \t]*|-{4,})?")
 _TABLE_ROW = re.compile(r"\n[ \t]*\|[^\n]*")  # outside of a table
 # Lines that begin with a space are preformatted. A stray space is before one line, or before lines without columns.
-_SPACED = re.compile(rf"(?:\n (?=[ \t]*+[^\s|!*#:;<{MARK}{GAP}])[^\n]*+){{2,}}+")
-_COLUMNS = re.compile(r"\n  |\S {2,}+\S|\t")
+# The first does not begin with a pipe, which is a row of a damaged table.
+_SPACED = re.compile(rf"\n (?=[ \t]*+[^|\s!*#:;<{MARK}{GAP}])[^\n]*+(?:\n (?=[ \t]*+[^\s!*#:;<{MARK}{GAP}])[^\n]*+)++")
+_COLUMNS = re.compile(r"\n  |\n \||\S {2,}+\S|\t")
 _INDENTED = re.compile(rf"(?:\n{INDENT}[^\n]*+)++")
 _PLACEHOLDER = re.compile(rf"{PLACEHOLDER}(\d+){PLACEHOLDER}")
 
@@ -114,7 +116,7 @@ class Segment(NamedTuple):
 
 
 def wikitext_to_text(
-    wikitext: str, wiki: dict[str, str] | None = None, removed: Counter | None = None, keep_code: bool = True
+    wikitext: str, wiki: Wiki | None = None, removed: Counter | None = None, keep_code: bool = True
 ) -> list[Segment]:
     """Return the text of a page as segments. Code blocks are the verbatim ones.
 
@@ -140,18 +142,16 @@ class _Frame(NamedTuple):
 class _Page:
     """The conversion of one page: the contents behind placeholders, and the removals."""
 
-    def __init__(self, wiki: dict[str, str], removed: Counter, keep_code: bool) -> None:
-        self._wiki, self._removed, self._keep_code = wiki, removed, keep_code
+    def __init__(self, wiki: Wiki, removed: Counter, keep_code: bool) -> None:
+        self._prefixes, self._english = wiki
+        self._removed, self._keep_code = removed, keep_code
         self._contents: list[tuple[str, bool]] = []
 
     def text(self, wikitext: str) -> list[Segment]:
-        text = "\n" + wikitext
-        for sentinel in (PLACEHOLDER, MARK, PIPE, EQUALS, GAP, INDENT):
-            text = text.replace(sentinel, "")
-        text = self._brackets(self._set_aside(text))
+        text = self._brackets(self._set_aside("\n" + _SENTINEL.sub("", wikitext)))
         if self._keep_code:
             text = _SPACED.sub(
-                lambda run: run[0].replace("\n ", f"\n{INDENT}") if _COLUMNS.search(run[0]) else run[0], text
+                lambda run: run[0].replace("\n ", f"\n{INDENT}" if _COLUMNS.search(run[0]) else "\n "), text
             )
         return self._segments(_INDENTED.sub(self._set_lines_aside, _repair(self._inline(text))))
 
@@ -208,8 +208,8 @@ class _Page:
             content = f"${content}$" if content else ""
         elif name in ("chem", "ce"):
             content = chemical_to_text(content)
-        else:
-            content = unescaped(content)
+        elif name in ("nowiki", "pre"):  # the others show entities as they are written; <nowiki> in <pre> is markup
+            content = unescaped(content if name == "nowiki" else re.sub("</?nowiki>", "", content, flags=re.IGNORECASE))
         if not content.strip() or (block and not self._keep_code):
             self._removed[f"tag: {name}"] += 1
             return MARK
@@ -263,9 +263,8 @@ class _Page:
         if bracket == "[[":
             prefix = _PREFIX.match(text, at)
             name = prefix[1].replace("_", " ") if prefix else ""
-            if kind := self._wiki.get(name.casefold()):
-                return _Frame(bracket, start, kind, False)
-            return _Frame(bracket, start, "", INTERLANGUAGE.fullmatch(name) is None)
+            kind = self._prefixes.get(name.casefold(), "")
+            return _Frame(bracket, start, kind, not kind and INTERLANGUAGE.fullmatch(name) is None)
         return _Frame(bracket, start, "table", False)
 
     def _close(self, frame: _Frame, out: list[str], token: str, raising: bool) -> None:
@@ -290,7 +289,10 @@ class _Page:
     def _template(self, frame: _Frame, inner: list[str]) -> str:
         renderer = renderer_of(frame.name) if frame.kept else None
         if renderer is not None:
-            text = renderer(Arguments.of("{{" + "".join(inner) + "}}"))
+            arguments = Arguments.of("{{" + "".join(inner) + "}}")
+            if not self._english:
+                arguments.named.update(NO_ENGLISH)
+            text = renderer(arguments)
             if text:
                 # Links keep their pipes; others must not be syntax of the template around this one.
                 return re.sub(r"\[\[[^\[\]]*\]\]|[|=]", lambda m: {"|": PIPE, "=": EQUALS}.get(m[0], m[0]), text)
@@ -302,7 +304,7 @@ class _Page:
 
     def _inline(self, text: str) -> str:
         text = _TABLE_ROW.sub("\n", text.replace(EQUALS, "="))
-        text = _VARIANT.sub(lambda match: match[1].partition(";")[0].rpartition(":")[2], text)
+        text = _VARIANT.sub(lambda match: match[2].partition(";")[0].rpartition(":")[2], text)
         if GAP in text:  # a formula without a dropped template would be wrong: drop all of it
             text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
@@ -325,10 +327,10 @@ class _Page:
 
     def _label(self, match: re.Match) -> str:
         """Return the text that a link shows: its label, or the title it leads to."""
-        target, label = match[1].strip(), match[2]
+        target, label = match[1].lstrip(), match[2]  # a page shows the space at the end of a title
         if label and label.strip():
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
-        if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._wiki:
+        if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._prefixes:
             return MARK
         return target[_PROJECTS.match(target).end() :].lstrip("#")  # type: ignore[union-attr]
 

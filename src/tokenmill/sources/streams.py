@@ -33,6 +33,8 @@ from .packed import COMPRESSIONS, PACKED, PACKED_BYTES
 Pause = Callable[[], None]
 
 PIPE_WAIT = 0.1  # seconds
+DAMAGE = "tokenmill.damage"  # makes what is not UTF-16 or UTF-32 a lone surrogate, and so the document not UTF-8
+codecs.register_error(DAMAGE, lambda error: ("\ud800", error.end))  # type: ignore[attr-defined]
 
 # The UTF-32 mark of little-endian text begins with that of UTF-16.
 _MARKS = {
@@ -177,8 +179,8 @@ class ByteStream:
                 self._mark = len(mark)
                 if encoding is not None:
                     rest = iter(lambda: self._file.read(PLAIN_STEP), b"") if self._chunks is None else self._chunks
-                    texts = codecs.iterdecode(itertools.chain([bytes(self._ahead)], rest), encoding, "replace")
-                    self._chunks = (text.encode() for text in texts)
+                    texts = codecs.iterdecode(itertools.chain([bytes(self._ahead)], rest), encoding, DAMAGE)
+                    self._chunks = (text.encode(errors="surrogatepass") for text in texts)
                     self._ahead, self.seekable = memoryview(b""), False
                 return
 
