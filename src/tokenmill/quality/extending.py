@@ -116,7 +116,6 @@ def replace(
     lasting_tokens(tok.vocabulary)  # raises for what cannot lose tokens
     if number is not None and not (isinstance(number, (int, np.integer)) and number >= 1):
         raise UsageError(f"number is {number}; give how many tokens to replace, at least 1")
-    read = read or ReadOptions()
     with drawn(progress) as show:
         special = [token.encode() for token in tok.vocabulary.special_tokens]
         counts = EvaluationText.of(text, num_threads, read).merged_counts(tok, show).cut_out(special)
