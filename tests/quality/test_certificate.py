@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from quality_examples import BYTES, make_vocabulary
 
-from tokenmill import Tokenizer, WordCounts
+from tokenmill import Tokenizer, WordCounts, train_from_counts
 from tokenmill.errors import TokenmillError
 from tokenmill.quality.certificate import Certificate, certify
+from tokenmill.quality.extending import replace
 from tokenmill.quality.pruning import prune
 
 TOKENS = [*BYTES, b"ow", b"low", b"er"]
@@ -44,3 +45,22 @@ def test_a_text_that_should_be_encoded_alike():
     old, new = (Tokenizer(make_vocabulary([*BYTES, b"ab", b"bc"], merges)) for merges in (first, second))
     with pytest.raises(TokenmillError, match="b'abc' uses only tokens that stay, but is encoded differently"):
         certify(old, new, np.arange(258, dtype=np.int32), WordCounts.from_mapping({b"ab": 1, b"abc": 1}))
+
+
+def test_new_merges_whose_tokens_are_removed_again():
+    """Tokens of a Picky tokenizer are replaced. New merges apply to a text, and later events remove their tokens."""
+    old = train_from_counts({"babbaacaba": 5, "accbccaaba": 3, "bba": 9, "acc": 1, "acabb": 9}, 259, refine=0.3)
+    text = WordCounts.from_mapping({b"babbcbac": 2, b"cabac": 5})
+    better = replace(old, text, number=1)
+    found = certify(old, better.tok, better.id_map, text)
+    assert found.merged_again == 1
+    assert "are encoded identically, except 1 in which new merges apply. " in str(found)
+
+
+def test_without_new_merges_events_must_encode_alike():
+    old, new = (
+        Tokenizer(make_vocabulary([*BYTES, b"ab", b"bc"], merges).replace(order="events", whole_pretokens=False))
+        for merges in ([(97, 98, 256), (98, 99, 257)], [(98, 99, 257), (97, 98, 256)])
+    )
+    with pytest.raises(TokenmillError, match="b'abc' uses only tokens that stay, but is encoded differently"):
+        certify(old, new, np.arange(258, dtype=np.int32), WordCounts.from_mapping({b"abc": 1}))

@@ -42,6 +42,18 @@ def test_worked_example():
     assert result.tok.encode("ef") == [259] and result.tok.encode("abcd") == [256, 99, 100]
 
 
+@pytest.mark.parametrize("order", ["merges", "events", "ranks"])
+def test_no_new_token_contains_a_special_one(order):
+    tok = trained(1, order)
+    text = WordCounts.from_mapping(
+        {b"<|end|>": 90, b"x<|end|>zq": 80, b"low": 5}, split_patterns=tok.vocabulary.split_patterns
+    )
+    kept = WordCounts.from_mapping({b"<|end|>": 9}, split_patterns=tok.vocabulary.split_patterns)
+    better = replace(tok, text, number=3, keep=kept)
+    new = {better.tok.vocabulary.tokens[id] for id in better.new_rows}
+    assert b"zq" in new and new <= {b"zq", b"lo", b"ow", b"low"}
+
+
 def test_how_many_are_worth_replacing():
     tokens = [*BYTES, b"ab", b"cd", b"abcd", b"ef"]
     tok = Tokenizer(make_vocabulary(tokens, [(97, 98, 256), (99, 100, 257), (256, 257, 258), (101, 102, 259)]))

@@ -80,3 +80,7 @@ def test_what_cannot_be_cut(shared):
     more = WordCounts.from_mapping({b"slow": 9, b"slower": 8}, split_patterns=tok.vocabulary.split_patterns)
     with pytest.raises(UsageError, match="only one from a single training"):
         tokenmill.extend(tok, more, 280).prefix(262)
+    picky = tokenmill.train_from_counts({"bbbccbab": 1, "aaaca": 3, "cccaaccc": 1, "cbc": 3}, 262, refine=0.5)
+    more = WordCounts.from_mapping({b"bbb": 1, b"acacbcba": 1})
+    with pytest.raises(UsageError, match="only one from a single training"):  # a token that training removed is back
+        tokenmill.extend(picky, more, 266).prefix(264)

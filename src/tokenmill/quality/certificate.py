@@ -20,6 +20,7 @@ from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
+from ..vocabulary.surgery import renumber
 from .evaluation_text import EvaluationText, Text
 from .usage import dot, encode_pretokens, ordinary_tokens
 
@@ -34,6 +35,7 @@ class Certificate:
     checked: the number of distinct texts that both encoded: the pretokens of the text, and each old and new token.
     pretokens, alike: the number of pretokens of the text, and of those that get the same tokens.
     tokens, new_tokens: the number of tokens of the text with the old and with the new tokenizer.
+    merged_again: the number of distinct texts of ids that stay in which new merges apply whose tokens later events remove.
     """
 
     ids: int
@@ -42,12 +44,15 @@ class Certificate:
     alike: int
     tokens: int
     new_tokens: int
+    merged_again: int = 0
 
     def __str__(self) -> str:
         certified = (
             f"certificate: {self.ids:,} ids that stay mean the same bytes; on {self.checked:,} texts, all that use only such "
             "tokens are encoded identically"
         )
+        if self.merged_again:
+            certified += f", except {self.merged_again:,} in which new merges apply"
         if not self.tokens:
             return certified
         return (
@@ -68,7 +73,8 @@ def certify(
     """Check that `new`, read back from disk, keeps the tokens of `id_map`, and count the changes on `counts`.
 
     id_map: the new id by old id, -1 for a token that `new` does not have.
-    Raises TokenmillError for an id with other bytes, and for a pretoken of kept tokens that the two encode differently.
+    Raises TokenmillError for an id with other bytes, and for a pretoken of kept tokens that the two encode differently, unless
+    new merges of a Picky vocabulary apply to it.
     """
     kept = np.flatnonzero(id_map >= 0)
     for before, after in zip(kept.tolist(), id_map[kept].tolist(), strict=True):
@@ -76,8 +82,8 @@ def certify(
             raise TokenmillError(f"the token {before} differs from the new token {after}: do not use the output")
     tokens = {*ordinary_tokens(old.vocabulary).values(), *ordinary_tokens(new.vocabulary).values()}
     token_texts = WordCounts.from_mapping(dict.fromkeys(sorted(tokens), 1), split_patterns=counts.split_patterns)
-    _compare(old, new, id_map, token_texts, progress)
-    alike, old_tokens, new_tokens = _compare(old, new, id_map, counts, progress)
+    *_, merged_tokens = _compare(old, new, id_map, token_texts, progress)
+    alike, old_tokens, new_tokens, merged = _compare(old, new, id_map, counts, progress)
     return Certificate(
         ids=len(kept),
         checked=len(token_texts) + len(counts),
@@ -85,27 +91,38 @@ def certify(
         alike=int(counts.counts[alike].sum()),
         tokens=dot(old_tokens, counts.counts),
         new_tokens=dot(new_tokens, counts.counts),
+        merged_again=merged_tokens + merged,
     )
 
 
 def _compare(
     old: Tokenizer, new: Tokenizer, id_map: np.ndarray, counts: WordCounts, progress: Progress | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return by pretoken: whether both encode it alike, and its number of tokens before and after.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return by pretoken: whether both encode it alike, and its number of tokens before and after. And `merged_again`.
 
-    Raises TokenmillError for a pretoken of kept tokens that they encode differently.
+    Raises TokenmillError for a pretoken of kept tokens that they encode differently without new merges.
     """
     ids, before = encode_pretokens(old, counts, progress)
     new_ids, after = encode_pretokens(new, counts, progress)
     mapped = id_map[ids]
     only_kept = _all(mapped >= 0, before) & _all(np.isin(new_ids, id_map), after)
     alike = _same(mapped, before, new_ids, after)
-    for row in np.flatnonzero(only_kept & ~alike)[:1].tolist():
+    differing = np.flatnonzero(only_kept & ~alike).tolist()
+    if differing and new.vocabulary.order == "events":  # new merges follow the old events and the removals
+        events, n_events = new.vocabulary.events, len(old.vocabulary.events) + int((id_map < 0).sum())
+        ids_before = np.arange(max(len(new.vocabulary.tokens), new.n_vocab), dtype=np.int32)
+        ids_before[
+            np.setdiff1d(events[n_events:, 2], [*events[:n_events, 2], -1])
+        ] = -1  # those that only new merges make
+        new = Tokenizer(renumber(new.vocabulary, ids_before, n_events))
+    ends = np.cumsum(before)
+    for row in differing:
         text = counts.arena[int(counts.offsets[row]) : int(counts.offsets[row + 1])].tobytes()
-        raise TokenmillError(
-            f"the text {text!r} uses only tokens that stay, but is encoded differently: do not use the output"
-        )
-    return alike, before, after
+        if new._core.encode_pretoken(text) != mapped[ends[row] - before[row] : ends[row]].tolist():
+            raise TokenmillError(
+                f"the text {text!r} uses only tokens that stay, but is encoded differently: do not use the output"
+            )
+    return alike, before, after, len(differing)
 
 
 def _same(ids: np.ndarray, lengths: np.ndarray, other_ids: np.ndarray, other_lengths: np.ndarray) -> np.ndarray:

@@ -103,6 +103,7 @@ def replace(
     text: files, folders, globs or word counts.
     number: the number of tokens to replace; by default that of the table "worth_replacing" of `inspect`.
     keep: more text, whose tokens count as used too. New tokens are trained on `text` only.
+        Special tokens are cut out of both.
     read: how text files are cut into documents, and which field or column contains the text.
     If the text runs out of pairs, the last ids stay without a token. A replaced token can come back under its old id.
 
@@ -115,13 +116,13 @@ def replace(
     lasting_tokens(tok.vocabulary)  # raises for what cannot lose tokens
     if number is not None and not (isinstance(number, (int, np.integer)) and number >= 1):
         raise UsageError(f"number is {number}; give how many tokens to replace, at least 1")
-    read = read or ReadOptions()
     with drawn(progress) as show:
-        counts = EvaluationText.of(text, num_threads, read).merged_counts(tok, show)
+        special = [token.encode() for token in tok.vocabulary.special_tokens]
+        counts = EvaluationText.of(text, num_threads, read).merged_counts(tok, show).cut_out(special)
         usage = measure_usage(tok, counts, progress=show)
         uses = usage.by_id
         if keep is not None:
-            others = EvaluationText(keep, num_threads, read).merged_counts(tok, show)
+            others = EvaluationText(keep, num_threads, read).merged_counts(tok, show).cut_out(special)
             uses = uses + measure_usage(tok, others, progress=show).by_id
         wanted = worth_replacing(tok, usage, uses)[0] if number is None else number
         removed = [id for id, _ in islice(least_used(tok, uses), wanted)]

@@ -109,11 +109,13 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
     merged = vocabulary.events[vocabulary.events[:, 1] >= 0, 2]
     first = size + len(vocabulary.removed) - len(np.unique(merged))
     contiguous = special == [*range(size, vocabulary.n_vocab)] and not (merged < first).any()
+    made = [id for id in dict.fromkeys(merged.tolist()) if id < vocabulary.n_vocab]
+    ascending = made == sorted(made)  # unless an extension made a removed token again
     if vocabulary.has_superwords:
         raise UsageError(
             "superwords of whole pretokens (BoundlessBPE) depend on the size of the vocabulary: train each size on its own"
         )
-    if vocabulary.order not in ("merges", "events") or not contiguous:
+    if vocabulary.order not in ("merges", "events") or not contiguous or not ascending:
         raise UsageError(
             "this vocabulary cannot be cut to a smaller size: only one from a single training can, without published "
             "ranks, added tokens or an extension"
