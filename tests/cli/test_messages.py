@@ -200,8 +200,10 @@ def test_both_types_of_raw_ids_are_spelt_as_options(tmp_path):
     result = CliRunner().invoke(
         app, ["decode", str(tmp_path / "t.bin"), "--tokenizer", str(tmp_path / "tok"), "--any-tokenizer"]
     )
-    assert result.exit_code == 1 and "Name it: --dtype uint16 or --dtype uint32." in result.stderr, result.output
-    with pytest.raises(FormatError, match=r"Name it: dtype='uint16' or dtype='uint32'\."):
+    assert result.exit_code == 1 and "name their type: --dtype uint16 or --dtype uint32." in result.stderr, (
+        result.output
+    )
+    with pytest.raises(FormatError, match=r"name their type: dtype='uint16' or dtype='uint32'\."):
         tokenmill.load_tokens(tmp_path / "t.bin")
 
 

@@ -284,7 +284,7 @@ def test_damage_is_one_error(tok, tmp_path):
     path.with_suffix(".idx").unlink()
     with pytest.raises(
         FormatError,
-        match=r"no known kind of token file, and there is no metadata .* If it contains raw ids, name their type",
+        match=r"is not a known kind of token file, and there is no metadata .* If it contains raw ids, name their type",
     ):
         tokenmill.load_tokens(path)
     assert tokenmill.load_tokens(path, dtype="uint16").ids.tobytes() == cut

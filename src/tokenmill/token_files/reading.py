@@ -228,8 +228,8 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
         raise UsageError(f"{path}: its ids are {id_type}, as it records: leave out ", OptionName("dtype"))
     if id_type is None:
         raise FormatError(
-            f"{path}: no known kind of token file, and there is no metadata ({metadata_path(path).name}) next to it. If it "
-            "contains raw ids, name their type: ",
+            f"{path} is not a known kind of token file, and there is no metadata ({metadata_path(path).name}) next to it. "
+            "If it contains raw ids, name their type: ",
             OptionName("dtype", "uint16"),
             " or ",
             OptionName("dtype", "uint32"),
