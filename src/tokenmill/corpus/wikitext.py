@@ -53,7 +53,8 @@ _FRACTION = re.compile(r"\d+/\d+")
 _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
 
 # A variant in Chinese and Serbian. In the names of chemicals, as in 2-{4-[...]phenyl}-1-ol, it is text.
-_VARIANT = re.compile(r"-((?<=[0-9A-Za-z]-))?+\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?(1)(?![0-9A-Za-z]))")
+_BRACED = r"\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-"
+_VARIANT = re.compile(rf"-(?<![0-9A-Za-z]-){_BRACED}|-{_BRACED}(?![0-9A-Za-z])")
 _HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,80})</\1\s*>", re.IGNORECASE)
 _FORMULA_PART = rf"(?:[\w()+−-]|''|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)"
@@ -304,7 +305,7 @@ class _Page:
 
     def _inline(self, text: str) -> str:
         text = _TABLE_ROW.sub("\n", text.replace(EQUALS, "="))
-        text = _VARIANT.sub(lambda match: match[2].partition(";")[0].rpartition(":")[2], text)
+        text = _VARIANT.sub(lambda match: (match[1] or match[2] or "").partition(";")[0].rpartition(":")[2], text)
         if GAP in text:  # a formula without a dropped template would be wrong: drop all of it
             text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
