@@ -288,7 +288,7 @@ def test_gguf_notes_white_space_that_llama_cpp_splits_off(tmp_path):
     )  # that of DeepSeek Coder
     vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split=split).vocabulary
     (note,) = formats.write(vocabulary, tmp_path / "it.gguf", "gguf")
-    assert note.startswith("llama.cpp splits white space outside of ASCII")
+    assert note.startswith("llama.cpp separates white space outside of ASCII")
     assert formats.read(tmp_path / "it.gguf").split_patterns != vocabulary.split_patterns
 
 

@@ -70,16 +70,15 @@ _QWEN35 = (
 _BAILING = rf"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|{_LETTERS}|\p{{N}}| ?{_OTHERS}+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
 _SEED = rf"{_CONTRACTIONS}|{_LETTERS}|\p{{N}}| ?[^\s\p{{L}}\p{{N}}\r\n]+{_ENDS}"
 # Tokens that llama.cpp takes for control tokens by their names: ends of a text or a turn, and marks of gaps in code.
-_NAMES = (
+CONTROL_NAMES = frozenset((
     "<|eot_id|> <|im_end|> <|end|> <|return|> <|call|> <|flush|> <|calls|> <end_of_turn> <|endoftext|> </s> <|eom_id|> "
     "<EOT> _<EOT> [EOT] [EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> "
     "<\uff5cend\u2581of\u2581sentence\uff5c> [e~[ <\uff5cfim\u2581begin\uff5c> <\uff5cfim\u2581hole\uff5c> "
     "<\uff5cfim\u2581end\uff5c> <|fim_prefix|> <fim-prefix> <fim_prefix> <PRE> \u2581<PRE> <|code_prefix|> <|prefix|> "
     "<|fim_suffix|> <fim-suffix> <fim_suffix> <SUF> \u2581<SUF> <|code_suffix|> <|suffix|> <|fim_middle|> <fim-middle> "
     "<fim_middle> <MID> \u2581<MID> <|code_middle|> <|middle|> <|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD] <|file_sep|> "
-    "<|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame> "
-)
-CONTROL_NAMES = frozenset(_NAMES.split())
+    "<|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame>"
+).split())  # fmt: skip
 _BLOOM = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"
 
 # The split patterns as llama.cpp writes them, by all their names.
@@ -369,7 +368,7 @@ def _byte_level_fields(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, t
         if patterns in (_comparable(theirs), _comparable(tuple(others.get(pattern, pattern) for pattern in theirs)))
     ]
     if names and not {*vocabulary.split_patterns}.isdisjoint(with_space.values()):
-        notes.append("llama.cpp splits white space outside of ASCII, such as U+3000, from the characters beside it")
+        notes.append("llama.cpp separates white space outside of ASCII, such as U+3000, from the characters around it")
     if patterns == [r"\p{N}"] and vocabulary.order == "merges":
         names = ["superbpe"]
         notes = _numbers_joined(vocabulary, lossy)

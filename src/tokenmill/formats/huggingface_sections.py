@@ -364,6 +364,7 @@ def _behavior(node: Json, default: str) -> str:
 
 
 def _regex(node: Json) -> str:
+    """Return the pattern of a Regex of Oniguruma."""
     try:
         return from_oniguruma(node.expect(str))
     except ConversionError as error:

@@ -111,9 +111,8 @@ def _compare(
     if differing and new.vocabulary.order == "events":  # new merges follow the old events and the removals
         events, n_events = new.vocabulary.events, len(old.vocabulary.events) + int((id_map < 0).sum())
         ids_before = np.arange(max(len(new.vocabulary.tokens), new.n_vocab), dtype=np.int32)
-        ids_before[
-            np.setdiff1d(events[n_events:, 2], [*events[:n_events, 2], -1])
-        ] = -1  # those that only new merges make
+        made_before = [*events[:n_events, 2], -1]
+        ids_before[np.setdiff1d(events[n_events:, 2], made_before)] = -1  # those that only new merges make
         new = Tokenizer(renumber(new.vocabulary, ids_before, n_events))
     ends = np.cumsum(before)
     for row in differing:

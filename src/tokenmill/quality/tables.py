@@ -122,7 +122,8 @@ class Table:
         names = [column.name for column in self.columns]
         if name not in names:
             raise UsageError(f"no column {name!r}; there are {', '.join(names)}")
-        return [row[names.index(name)] for row in self.rows]
+        i = names.index(name)
+        return [row[i] for row in self.rows]
 
     def pairs(self, key: str, value: str) -> dict[Cell, Cell]:
         """Return the cells of two columns, `value` by `key`."""

@@ -403,7 +403,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
 
 class _Built:
-    """What a TransformersTokenizer builds on first use. Pickles, and the hashes of datasets, contain only the core."""
+    """The parts of a TransformersTokenizer that are built on first use. Pickles and the hashes of datasets contain only the core."""
 
     def __init__(self, core: Core):
         self.core = core
